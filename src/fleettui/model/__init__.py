@@ -1,0 +1,1 @@
+"""What things are: frozen dataclasses, standard library only; no clock, no IO."""

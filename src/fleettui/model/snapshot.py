@@ -1,0 +1,200 @@
+"""Snapshots: all readings of a machine or of the fleet at one moment. Immutable; keep one for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fleettui.model.machine import ConfigProblem, Machine
+from fleettui.model.readings import (
+    CpuReading,
+    DisksReading,
+    EngineReading,
+    GpuReading,
+    InstalledModel,
+    LoadedModel,
+    MemoryReading,
+    NetReading,
+    ProcessesReading,
+    SystemReading,
+)
+from fleettui.model.unknown import Unknown
+
+Health = Literal["healthy", "degraded", "unhealthy", "offline", "unknown"]
+Trust = Literal["approved", "pending", "rejected", "key_changed"]
+LinkState = Literal["never", "connecting", "up", "failed"]
+LinkStage = Literal[
+    "settings",  # ssh_config or identity unusable
+    "resolve",
+    "connect",
+    "greeting",  # the port answers, but not as SSH
+    "key exchange",
+    "host key",
+    "authentication",
+    "session",  # logged in, but no shell that answers
+    "silent",  # was up, no byte any more
+    "lost",  # closed or reset
+]
+SourceState = Literal["never", "ok", "late", "error", "unsupported"]
+"""never: not asked yet; late: asked, no answer yet beyond its interval; unsupported: this machine has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """State of one source of a machine: `gpu`, `processes`, `cpu`, `memory`, `disks`, `net`, `system`,
+    `ollama` (an engine's kind; `kind:port` for a second one of a kind)."""
+
+    state: SourceState = "never"
+    read_at: float | None = None
+    """Epoch seconds of the last good reading; it is what the snapshot still shows."""
+    since: float | None = None
+    """Epoch seconds at which the present state began."""
+    error: str | None = None
+    """The operator's words."""
+
+    def age_s(self, now: float) -> float | None:
+        """Seconds since the last good reading."""
+        return None if self.read_at is None else max(0.0, now - self.read_at)
+
+
+@dataclass(frozen=True, slots=True)
+class HostKeyOffer:
+    """The host key a machine offered and what was expected."""
+
+    key_type: str
+    """`ED25519`, `RSA`, …"""
+    fingerprint: str
+    """`SHA256:…`, whole."""
+    code: str
+    """First 8 base32 characters of the fingerprint hash, `XXXX-XXXX`."""
+    expected: tuple[str, ...] = ()
+    """Fingerprints we knew; empty on first contact."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStatus:
+    """The connection to a machine."""
+
+    state: LinkState = "never"
+    stage: LinkStage | None = None
+    """Where it failed."""
+    error: str | None = None
+    """What failed, where, why, in one line."""
+    since: float | None = None
+    next_try_at: float | None = None
+    """Epoch seconds; None while up, or when nothing is tried until the operator changes something."""
+    address: str | None = None
+    """`192.0.2.10:22`, what is or was talked to."""
+    offer: HostKeyOffer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceFlag:
+    """The operator took the machine out of routing and planning."""
+
+    reason: str | None
+    by: str
+    since: float
+    until: float | None = None
+
+
+DrainState = Literal["planned", "running", "drained", "blocked", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class DrainFlag:
+    """The operator wants the machine empty."""
+
+    state: DrainState
+    reason: str
+    by: str
+    since: float
+
+
+Severity = Literal["offline", "unhealthy", "degraded", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason for a health, in the operator's words with what to do."""
+
+    severity: Severity
+    code: str
+    """Stable, for tests and scripts: `ssh_connect`, `gpu_version_mismatch`, `disk_full`, …"""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSnapshot:
+    """Everything known of one machine at one moment. A reading is None until its source answered once."""
+
+    machine: Machine
+    trust: Trust = "approved"
+    link: LinkStatus = LinkStatus()
+    gpu: GpuReading | None = None
+    processes: ProcessesReading | None = None
+    cpu: CpuReading | None = None
+    memory: MemoryReading | None = None
+    disks: DisksReading | None = None
+    net: NetReading | None = None
+    system: SystemReading | None = None
+    engines: tuple[EngineReading, ...] = ()
+    """One for each engine asked, in the order of `machine.engines`."""
+    sources: Mapping[str, SourceStatus] = field(default_factory=dict)
+    health: Health = "unknown"
+    reasons: tuple[Reason, ...] = ()
+    """Most severe first."""
+    last_seen: float | None = None
+    """Epoch seconds of the last frame of the fact channel."""
+    maintenance: MaintenanceFlag | None = None
+    drain: DrainFlag | None = None
+    seq: int = 0
+    """Grows with every change of this machine's snapshot."""
+
+    @property
+    def name(self) -> str:
+        return self.machine.name
+
+    @property
+    def loaded(self) -> tuple[LoadedModel, ...]:
+        """Copies on all engines that answered."""
+        return tuple(
+            copy
+            for engine in self.engines
+            if not isinstance(engine.loaded, Unknown)
+            for copy in engine.loaded
+        )
+
+    @property
+    def installed(self) -> tuple[InstalledModel, ...]:
+        """Models on disk of all engines that answered."""
+        return tuple(
+            model
+            for engine in self.engines
+            if not isinstance(engine.installed, Unknown)
+            for model in engine.installed
+        )
+
+    def age_s(self, now: float) -> float | None:
+        """Seconds since the machine was last heard."""
+        return None if self.last_seen is None else max(0.0, now - self.last_seen)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSnapshot:
+    """The fleet at one moment."""
+
+    seq: int
+    taken_at: float
+    """Epoch seconds."""
+    interval_s: float
+    machines: tuple[MachineSnapshot, ...] = ()
+    """In natural order of the names."""
+    problems: tuple[ConfigProblem, ...] = ()
+    """What is wrong in the machine files; never hides the good ones."""
+    machines_dir: str = ""
+
+    def find(self, name: str) -> MachineSnapshot | None:
+        """The machine of that exact name."""
+        return next((item for item in self.machines if item.machine.name == name), None)
