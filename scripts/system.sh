@@ -22,7 +22,7 @@ want() { has "$1" || add "$2" "$3"; }
 # Debian starts what it installs. The tests start their own sshd on loopback; this machine gets none.
 policy=/usr/sbin/policy-rc.d
 apt_install() {
-    say "installing$* (apt-get)"
+    say "installing $* (apt-get)"
     is_ours=
     if [ ! -e "$policy" ] && [ -d "${policy%/*}" ]; then
         is_ours=yes
@@ -33,12 +33,11 @@ apt_install() {
     fi
     had_sshd=$(has sshd && echo yes || echo no)
     log=$(mktemp)
-    # shellcheck disable=SC2086  # a list of package names
     if ! { DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 update &&
         DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
-            install --no-install-recommends $*; } >"$log" 2>&1 </dev/null; then
+            install --no-install-recommends "$@"; } >"$log" 2>&1 </dev/null; then
         tail -n 20 "$log" >&2
-        say "apt-get could not install$*; install them yourself, then run make again"
+        say "apt-get could not install $*; install them yourself, then run make again"
         rm -f "$log"
         exit 1
     fi
@@ -55,7 +54,7 @@ case $purpose in
 python)
     # `python PACKAGE…`: asked for by setup.sh when `venv` lacks its parts.
     can_apt || exit 1
-    apt_install " $*"
+    apt_install "$@"
     exit
     ;;
 test)
@@ -82,7 +81,8 @@ esac
 
 if [ -n "$packages" ]; then
     if can_apt; then
-        apt_install "$packages"
+        # shellcheck disable=SC2086  # a list of package names
+        apt_install $packages
     else
         say "missing on this machine:"
         printf '%s' "$reasons" >&2
@@ -94,5 +94,5 @@ fi
 
 # sshd started by root insists on this folder; /run is empty after every boot.
 if [ "$purpose" = test ] && [ "$(id -u)" = 0 ] && [ ! -d /run/sshd ]; then
-    mkdir -p -m 755 /run/sshd
+    mkdir -m 755 /run/sshd
 fi
