@@ -18,8 +18,8 @@ IMPURE_MODULES = {
     "asyncio", "asyncssh", "httpx", "httpcore", "h11", "sqlite3", "pydantic", "yaml", "textual", "rich",
     "platformdirs", "time", "random", "secrets", "uuid", "os", "pathlib", "tempfile", "shutil", "glob",
     "subprocess", "socket", "ssl", "select", "selectors", "signal", "threading", "concurrent",
-    "multiprocessing", "logging", "urllib.request", "http", "getpass", "platform", "locale", "pwd", "importlib",
-    "argparse", "click",
+    "multiprocessing", "logging", "urllib.request", "http", "getpass", "platform", "locale", "pwd",
+    "importlib", "argparse", "click",
 }  # fmt: skip
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint"}
 CLOCK_READS = {"now", "utcnow", "today"}
