@@ -1,0 +1,97 @@
+"""The shell loops that run on a machine, one for each channel, and the command that starts one.
+
+Each loop is POSIX sh (dash, bash, busybox ash) and writes nothing on the machine. It reads a request line,
+asks what the line names and answers with one frame in one printf (see `frames`). The text has no single
+quote, no `!` and no newline, and a backslash only before a letter or digit that fish and csh leave alone:
+so it passes every login shell as one single-quoted word.
+
+A reader stands in front of the loop. At the end of input it kills the process group, so that nothing stays
+behind even while a tool hangs; only when this shell leads its own group (sshd and `start_new_session` see to
+that), else it merely ends and the tool's own time limit does the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fleettui.probes.loops_engine import ENGINE_LOOP
+from fleettui.probes.loops_facts import FACTS_LOOP
+from fleettui.probes.loops_gpu import GPU_LOOP
+
+LoopKind = Literal["facts", "gpu", "engine"]
+
+# t: token, n: a newline, F: the frame so far, T: the form of timeout(1) that works here (empty: none).
+# GNU timeout without --foreground would leave the process group that the reader kills; busybox has no
+# --foreground and stays in the group anyway, and before 1.30 it wants -t.
+_HEAD = r"""
+LC_ALL=C; export LC_ALL;
+PATH=$PATH:/usr/bin:/bin:/usr/sbin:/sbin;
+exec 2>/dev/null;
+set -f; unset IFS;
+t=$1; n=$(printf "\nx"); n=${n%x};
+T=;
+for c in "timeout --foreground -k 2" "timeout -k 2" timeout "timeout -t"; do
+  $c 5 true </dev/null >/dev/null && { T=$c; break; };
+done;
+add() { F="$F$1 $2 ${#3}$n$3"; };
+"""
+
+# In a pipeline $$ is still the shell that the login shell became. Fields after `comm)`: state, ppid, pgrp.
+_READER = r"""
+{
+  while IFS= read -r l; do printf "%s\n" "$l"; done;
+  s=;
+  read -r s </proc/$$/stat && { set -- ${s##*) }; s=$3; } || s=$(ps -o pgid= -p $$);
+  [ "$s" -eq $$ ] && kill -9 0;
+}
+"""
+
+_LOOP_HEAD = "while read -r q s; do F=; B=; for w in $s; do case $w in"
+
+_LOOP_TAIL = r"""
+  *) add "${w%%:*}" 64 "";;
+  esac; done;
+  printf "\036FT %s %s\n%s\037%s %s\n" "$t" "$q" "$F" "$t" "$q";
+done
+"""
+
+_PARTS: dict[LoopKind, tuple[str, str]] = {"facts": FACTS_LOOP, "gpu": GPU_LOOP, "engine": ENGINE_LOOP}
+
+
+def one_line(script: str) -> str:
+    """The script as one line: indentation and comment lines dropped, lines joined by blanks."""
+    lines = (line.strip() for line in script.splitlines())
+    return " ".join(line for line in lines if line and not line.startswith("#"))
+
+
+def _loop_script(kind: LoopKind) -> str:
+    start, cases = _PARTS[kind]
+    worker = f"{{ {start} {_LOOP_HEAD} {cases} {_LOOP_TAIL}; }}"
+    return one_line(f"{_HEAD}\n{_READER} | \n{worker}")
+
+
+_COMMANDS: dict[str, str] = {
+    kind: f"exec /bin/sh -c '{_loop_script(kind)}' fleettui-{kind} " for kind in ("facts", "gpu", "engine")
+}
+
+
+def loop_command(kind: LoopKind, token: str) -> str:
+    """The exec string that starts a loop: the same for every login shell. Token: 16 hex characters."""
+    if not _is_token(token):
+        raise ValueError("a token is 16 lower-case hex characters")
+    return _COMMANDS[kind] + token
+
+
+def parse_loop_command(command: str) -> tuple[LoopKind, str] | None:
+    """Kind and token of a loop's exec string; None for any other command."""
+    words = command.rsplit(" ", 2)
+    if len(words) != 3 or not words[0].startswith("exec /bin/sh -c '") or not _is_token(words[2]):
+        return None
+    for kind in _PARTS:
+        if words[1] == f"fleettui-{kind}":
+            return kind, words[2]
+    return None
+
+
+def _is_token(token: str) -> bool:
+    return len(token) == 16 and all(char in "0123456789abcdef" for char in token)
