@@ -1,0 +1,1 @@
+"""Pure decisions over snapshots: health, names, routing."""

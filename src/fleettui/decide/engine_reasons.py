@@ -1,0 +1,122 @@
+"""What is wrong with the engines of a machine and with the copies they hold."""
+
+from __future__ import annotations
+
+from fleettui.decide.gpu_reasons import LATE_LIMIT_S, has_answered
+from fleettui.model.clock import hh_mm
+from fleettui.model.readings import EngineReading, LoadedModel
+from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
+from fleettui.model.unknown import Unknown
+from fleettui.model.vram import has_no_gpu
+
+ENGINE_TITLES = {
+    "ollama": "Ollama",
+    "vllm": "vLLM",
+    "llamacpp": "llama.cpp",
+    "llamaswap": "llama-swap",
+    "lmstudio": "LM Studio",
+    "sglang": "SGLang",
+}
+_OTHER_SOURCES = frozenset({"gpu", "processes", "cpu", "memory", "disks", "net", "system"})
+_GIB = 1 << 30
+
+
+def engine_title(kind: str, port: int) -> str:
+    """`Ollama on port 11434`."""
+    return f"{ENGINE_TITLES.get(kind, kind)} on port {port}"
+
+
+def engine_status(snapshot: MachineSnapshot, engine: EngineReading) -> SourceStatus | None:
+    """State of the source of one engine: `ollama`, or `ollama:11435` for a second one of its kind."""
+    exact = snapshot.sources.get(f"{engine.kind}:{engine.port}")
+    return exact if exact is not None else snapshot.sources.get(engine.kind)
+
+
+def engine_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None = None) -> list[Reason]:
+    """Engines that do not answer, refuse us, or are something else."""
+    reasons: list[Reason] = []
+    seen = set()
+    for engine in snapshot.engines:
+        seen |= {engine.kind, f"{engine.kind}:{engine.port}"}
+        reason = _state_reason(engine)
+        if reason is None:
+            status = engine_status(snapshot, engine)
+            reason = _status_reason(engine_title(engine.kind, engine.port), status, now, utc_offset_s)
+        if reason is not None:
+            reasons.append(reason)
+    for name, status in snapshot.sources.items():
+        if name in _OTHER_SOURCES or name in seen:
+            continue
+        kind, _, port = name.partition(":")
+        title = ENGINE_TITLES.get(kind, kind) + (f" on port {port}" if port else "")
+        reason = _status_reason(title, status, now, utc_offset_s)
+        if reason is not None:
+            reasons.append(reason)
+    return reasons
+
+
+def engine_trouble(engine: EngineReading) -> str:
+    """What is wrong with an engine that is not ok, in the operator's words."""
+    title, error = engine_title(engine.kind, engine.port), engine.error
+    if engine.state == "unauthorized":
+        return (
+            f"{title} wants a key: set `api_key_env` in the machine file"
+            if error is None
+            else (f"{title}: {error}")
+        )
+    if engine.state == "not_an_engine":
+        return f"{title}: {error or 'something else answers there; correct `network.port`'}"
+    if engine.state == "busy":
+        return f"{title} is busy{': ' + error if error else ' and answers late'}"
+    return f"{title} does not answer{': ' + error if error else ''}"
+
+
+def _state_reason(engine: EngineReading) -> Reason | None:
+    if engine.state == "ok":
+        return None
+    severity = "note" if engine.state == "busy" else "degraded"
+    return Reason(
+        "note" if severity == "note" else "degraded", f"engine_{engine.state}", engine_trouble(engine)
+    )
+
+
+def _status_reason(
+    title: str, status: SourceStatus | None, now: float, utc_offset_s: int | None
+) -> Reason | None:
+    if status is None:
+        return None
+    if status.state == "error":
+        return Reason("degraded", "engine_error", f"{title}: {status.error or 'no usable answer'}")
+    if not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
+        text = f"{title} does not answer since {hh_mm(status.since, utc_offset_s)}"
+        return Reason("degraded", "engine_late", text)
+    return None
+
+
+def copy_reasons(snapshot: MachineSnapshot, utc_offset_s: int | None = None) -> list[Reason]:
+    """Notes on copies that are slow or about to go: partly in RAM, on the CPU, stopping."""
+    reasons = []
+    no_gpu = has_no_gpu(snapshot)
+    for copy in snapshot.loaded:
+        if copy.state == "stopping":
+            reasons.append(Reason("note", "copy_stopping", _stopping_text(copy, utc_offset_s)))
+            continue
+        percent = copy.gpu_percent
+        if no_gpu or isinstance(percent, Unknown) or copy.vram_bytes == copy.size_bytes:
+            continue
+        if copy.vram_bytes == 0:
+            text = f"{copy.name} fell back to the CPU although the machine has a GPU: restart the engine"
+            reasons.append(Reason("note", "copy_on_cpu", text))
+        elif percent < 100:
+            text = f"{copy.name} is only {percent} % on the GPU, the rest in RAM: slow"
+            reasons.append(Reason("note", "copy_offloaded", text))
+    return reasons
+
+
+def _stopping_text(copy: LoadedModel, utc_offset_s: int | None) -> str:
+    text = f"{copy.name} is stopping"
+    if not isinstance(copy.expires_at, Unknown):
+        text += f" since {hh_mm(copy.expires_at, utc_offset_s)}"
+    if not isinstance(copy.vram_bytes, Unknown) and copy.vram_bytes > 0:
+        text += f" and still holds {copy.vram_bytes / _GIB:.1f} GiB of VRAM"
+    return text

@@ -1,0 +1,187 @@
+"""What is wrong with the GPUs of a machine, in the operator's words."""
+
+from __future__ import annotations
+
+from fleettui.model.clock import hh_mm
+from fleettui.model.readings import GpuCard, GpuReading
+from fleettui.model.residency import is_runner, unexplained_mib
+from fleettui.model.snapshot import MachineSnapshot, Reason, Severity, SourceStatus
+from fleettui.model.unknown import Unknown
+from fleettui.model.vram import card_memory
+
+LATE_LIMIT_S = 15.0
+THERMAL_LIMIT_C = 90
+"""Consumer cards throttle at 83-90 °C, data centre cards a little later; no query field says so itself."""
+UNEXPLAINED_LIMIT_MIB = 1024
+_SLOW_CODES = frozenset({"hung", "timed_out", "killed"})
+_NO_CARD_CODES = frozenset({"no_tool", "no_devices"})
+
+
+def has_answered(status: SourceStatus, now: float, limit_s: float) -> bool:
+    """False when the source is late for longer than the limit."""
+    return status.state != "late" or status.since is None or now - status.since < limit_s
+
+
+def gpu_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None = None) -> list[Reason]:
+    """All reasons that the GPU source and its cards give, in no order of severity."""
+    reading = snapshot.gpu
+    reasons = _source_reasons(snapshot, now, utc_offset_s)
+    if reading is None:
+        return reasons
+    reasons += _fault_reasons(snapshot, reading)
+    if reading.cards or reading.faults:
+        reasons += _count_reasons(snapshot, reading)
+    for card in reading.cards:
+        reasons += _card_reasons(snapshot, card)
+    reasons += [Reason("note", "gpu_warning", f"nvidia-smi: {text}") for text in reading.warnings]
+    reasons += _memory_reasons(snapshot)
+    return reasons
+
+
+def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -> list[Reason]:
+    """No reading, or one with a problem: unhealthy where the file declares GPUs, else degraded."""
+    machine = snapshot.machine
+    status = snapshot.sources.get("gpu")
+    problem = snapshot.gpu.problem if snapshot.gpu is not None else None
+    has_cards = snapshot.gpu is not None and bool(snapshot.gpu.cards)
+    if status is not None and not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
+        text = f"nvidia-smi does not answer since {hh_mm(status.since, utc_offset_s)}"
+        text += ": a hung driver needs a reboot; nothing else of the machine is affected"
+        return [Reason("unhealthy" if machine.declares_gpus else "degraded", "gpu_late", text)]
+    severity: Severity = "unhealthy" if machine.declares_gpus and not has_cards else "degraded"
+    if problem is not None:
+        if problem.code in _NO_CARD_CODES and not machine.declares_gpus:
+            return []
+        if problem.code in _SLOW_CODES and _began_lately(status, now):
+            return []
+        return [Reason(severity, f"gpu_{problem.code}", _named(problem.text))]
+    if status is None:
+        return []
+    if status.state == "error":
+        if _began_lately(status, now) and has_cards:
+            return []
+        return [Reason(severity, "gpu_error", _named(status.error or "cannot be read"))]
+    if status.state == "unsupported" and machine.declares_gpus:
+        text = status.error or "not found; install the NVIDIA driver, or declare `gpu: []`"
+        return [Reason("unhealthy", "gpu_unsupported", _named(text))]
+    if status.state == "ok" and machine.declares_gpus and snapshot.gpu is not None and not has_cards:
+        if snapshot.gpu.faults:
+            return []
+        return [Reason("unhealthy", "gpu_none", f"no GPU found, {_count(machine.gpus)} declared")]
+    return []
+
+
+def _began_lately(status: SourceStatus | None, now: float) -> bool:
+    """True within the first 15 s of the present state: one slow or odd call is no news yet."""
+    return status is not None and status.since is not None and now - status.since < LATE_LIMIT_S
+
+
+def _named(text: str) -> str:
+    """The text, with the tool it speaks of in front."""
+    return text if "nvidia-smi" in text or text.startswith("GPU") else f"nvidia-smi: {text}"
+
+
+def _count(declared: tuple[object, ...] | None) -> int:
+    return len(declared) if declared is not None else 0
+
+
+def _fault_reasons(snapshot: MachineSnapshot, reading: GpuReading) -> list[Reason]:
+    """Lost cards and cards that need a reset; on a disabled card only a note."""
+    reasons = []
+    found = [
+        (f"GPU {card.index}", card.index, card.fault) for card in reading.cards if card.fault is not None
+    ]
+    found += [
+        ("GPU" if isinstance(fault.bus_id, Unknown) else f"GPU at {fault.bus_id}", -1, fault)
+        for fault in reading.faults
+    ]
+    for title, index, fault in found:
+        severity: Severity = "degraded" if fault.code == "unknown_error" else "unhealthy"
+        if index in snapshot.machine.disabled_gpus:
+            severity = "note"
+        text = fault.text if fault.text.startswith("GPU") else f"{title}: {fault.text}"
+        reasons.append(Reason(severity, f"gpu_{fault.code}", text))
+    return reasons
+
+
+def _count_reasons(snapshot: MachineSnapshot, reading: GpuReading) -> list[Reason]:
+    """Cards declared in the file against cards measured; a faulty card without a row is not missing twice."""
+    machine = snapshot.machine
+    if machine.gpus is None:
+        return []
+    declared, measured = len(machine.gpus), len(reading.cards)
+    missing = declared - measured - len(reading.faults)
+    if missing > 0:
+        indices = sorted(set(range(declared)) - {card.index for card in reading.cards})
+        named = not reading.faults and len(indices) == missing
+        which = "GPU " + ", ".join(map(str, indices)) if named else f"{missing} GPU" + "s" * (missing > 1)
+        text = f"{which} missing: {declared} declared, {measured} measured"
+        return [Reason("degraded", "gpu_missing", text)]
+    if measured > declared:
+        text = f"{measured} GPUs measured, {declared} declared: complete `hardware.gpu` in the machine file"
+        return [Reason("note", "gpu_undeclared", text)]
+    return []
+
+
+def _card_reasons(snapshot: MachineSnapshot, card: GpuCard) -> list[Reason]:
+    """Heat, memory that is not reported, implausible fields."""
+    if card.index in snapshot.machine.disabled_gpus or card.fault is not None:
+        return []
+    reasons = []
+    heat = card.temperature_c
+    if not isinstance(heat, Unknown) and heat >= THERMAL_LIMIT_C:
+        text = f"GPU {card.index} is at {heat} °C, its thermal limit: check fans and airflow"
+        reasons.append(Reason("degraded", "gpu_hot", text))
+    memory = card_memory(snapshot, card)
+    if isinstance(memory.free_mib, Unknown) and not card.is_unified:
+        text = f"GPU {card.index}: free memory is not reported, so nothing new is routed to it"
+        reasons.append(Reason("degraded", "gpu_memory_unknown", text))
+    if card.suspect:
+        fields = ", ".join(field.replace("_", " ") for field in card.suspect)
+        reasons.append(Reason("degraded", "gpu_field", f"GPU {card.index}: implausible {fields}"))
+    return reasons
+
+
+def _memory_reasons(snapshot: MachineSnapshot) -> list[Reason]:
+    """VRAM that nobody accounts for, and runners without a copy."""
+    reasons = []
+    unexplained = unexplained_mib(snapshot)
+    if not isinstance(unexplained, Unknown) and unexplained > UNEXPLAINED_LIMIT_MIB:
+        where = _card_most_used_by_nobody(snapshot)
+        text = f"{unexplained / 1024:.1f} GiB of VRAM{where} in use by processes not visible here"
+        reasons.append(Reason("note", "vram_unexplained", text))
+    orphans = _orphan_runner_mib(snapshot)
+    if orphans > UNEXPLAINED_LIMIT_MIB:
+        text = (
+            f"a runner holds {orphans / 1024:.1f} GiB of VRAM while its engine lists no copy: orphan runner?"
+        )
+        reasons.append(Reason("note", "orphan_runner", text))
+    return reasons
+
+
+def _card_most_used_by_nobody(snapshot: MachineSnapshot) -> str:
+    """` on GPU 1` when no copy is loaded and only that card is in use without a process."""
+    if snapshot.gpu is None or snapshot.processes is None or snapshot.loaded:
+        return ""
+    seen = {process.gpu_uuid for process in snapshot.processes.processes}
+    hidden = [
+        card.index
+        for card in snapshot.gpu.cards
+        if card.uuid not in seen
+        and not isinstance(card.used_mib, Unknown)
+        and card.used_mib > UNEXPLAINED_LIMIT_MIB
+    ]
+    return f" on GPU {hidden[0]}" if len(hidden) == 1 else ""
+
+
+def _orphan_runner_mib(snapshot: MachineSnapshot) -> int:
+    """VRAM of runner processes while every engine answered that nothing is loaded, MiB."""
+    if snapshot.processes is None or not snapshot.engines or snapshot.loaded:
+        return 0
+    if any(isinstance(engine.loaded, Unknown) or engine.state != "ok" for engine in snapshot.engines):
+        return 0
+    return sum(
+        process.used_mib
+        for process in snapshot.processes.processes
+        if not isinstance(process.used_mib, Unknown) and is_runner(process)
+    )

@@ -1,0 +1,128 @@
+"""Health of a machine with its reasons, most severe first, in the operator's words.
+
+Times in a text are absolute (`since 13:58`), never ages: a reason changes only when its matter changes.
+They are local where the caller gives `utc_offset_s`, else they say UTC.
+"""
+
+from __future__ import annotations
+
+from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
+from fleettui.decide.gpu_reasons import LATE_LIMIT_S, gpu_reasons, has_answered
+from fleettui.model.clock import hh_mm
+from fleettui.model.readings import DiskUse
+from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
+
+SILENCE_INTERVALS = 3
+SILENCE_MIN_S = 6.0
+DISK_LIMIT_PERCENT = 95
+_ORDER: dict[Severity, int] = {"offline": 0, "unhealthy": 1, "degraded": 2, "note": 3}
+_TRUST_REASONS = {
+    "pending": ("note", "pending", "host key not approved yet: compare the fingerprint, then approve it"),
+    "rejected": ("note", "rejected", "host key rejected: nothing is asked until it is approved"),
+    "key_changed": (
+        "offline",
+        "key_changed",
+        "host key changed: polling stopped; compare both fingerprints, then approve the new key or reject it",
+    ),
+}
+_NEXT_STEP: dict[LinkStage, str] = {
+    "settings": "correct `ssh:` in the machine file or ~/.ssh/config",
+    "authentication": "check user and key; tried again once file or agent changed, or on your request",
+}
+_OWN_SOURCES = ("cpu", "memory", "disks", "net", "system")
+_SOURCE_TITLES = {"cpu": "CPU", "memory": "memory", "disks": "disks", "net": "network", "system": "system"}
+
+
+def judge_health(
+    snapshot: MachineSnapshot, now: float, interval_s: float, utc_offset_s: int | None = None
+) -> tuple[Health, tuple[Reason, ...]]:
+    """Health by the rules of docs/machines.md; a late GPU or engine source alone is never offline."""
+    if snapshot.trust != "approved":
+        severity, code, text = _TRUST_REASONS[snapshot.trust]
+        reason = Reason("offline" if severity == "offline" else "note", code, text)
+        return ("offline" if severity == "offline" else "unknown"), (reason,)
+    gone = offline_reason(snapshot, now, interval_s, utc_offset_s)
+    if gone is not None:
+        return "offline", (gone,)
+    if snapshot.last_seen is None:
+        return "unknown", ()
+    reasons = [
+        *gpu_reasons(snapshot, now, utc_offset_s),
+        *engine_reasons(snapshot, now, utc_offset_s),
+        *_own_source_reasons(snapshot, now, utc_offset_s),
+        *_disk_reasons(snapshot),
+        *copy_reasons(snapshot, utc_offset_s),
+    ]
+    reasons.sort(key=lambda reason: _ORDER[reason.severity])
+    worst = reasons[0].severity if reasons else "note"
+    return ("healthy" if worst == "note" else worst), tuple(reasons)
+
+
+def silence_limit_s(interval_s: float) -> float:
+    """Seconds without a byte of the fact channel after which a machine is offline."""
+    return max(SILENCE_INTERVALS * interval_s, SILENCE_MIN_S)
+
+
+def offline_reason(
+    snapshot: MachineSnapshot, now: float, interval_s: float, utc_offset_s: int | None = None
+) -> Reason | None:
+    """Why the machine is offline, None when it is not (or was never asked)."""
+    link = snapshot.link
+    has_failed = link.state == "failed" or (link.state == "connecting" and link.error is not None)
+    if has_failed:
+        stage = link.stage or "connect"
+        text = link.error or f"{stage} failed"
+        step = _NEXT_STEP.get(stage)
+        if step is not None and step not in text:
+            text = f"{text}; {step}"
+        return Reason("offline", "ssh_" + stage.replace(" ", "_"), text)
+    if link.state not in {"up", "connecting"}:
+        return None
+    heard = snapshot.last_seen if snapshot.last_seen is not None else link.since
+    if link.state == "connecting" and snapshot.last_seen is None:
+        return None
+    if heard is not None and link.since is not None and link.state == "up":
+        heard = max(heard, link.since)
+    if heard is None or now - heard <= silence_limit_s(interval_s):
+        return None
+    text = (
+        f"no byte on the SSH connection since {hh_mm(heard, utc_offset_s)}: machine frozen, or network gone"
+    )
+    return Reason("offline", "ssh_silent", text)
+
+
+def _own_source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -> list[Reason]:
+    """Sources of the machine itself that failed or answer no more."""
+    reasons = []
+    for name in _OWN_SOURCES:
+        status = snapshot.sources.get(name)
+        if status is None:
+            continue
+        title = _SOURCE_TITLES[name]
+        if status.state == "error":
+            reasons.append(
+                Reason("degraded", f"{name}_error", f"{title}: {status.error or 'cannot be read'}")
+            )
+        elif not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
+            text = f"{title}: no answer since {hh_mm(status.since, utc_offset_s)}"
+            reasons.append(Reason("degraded", f"{name}_late", text))
+    return reasons
+
+
+def used_percent(disk: DiskUse) -> float | None:
+    """Fullness as df counts it: used / (used + free for users); None for an empty file system."""
+    size = disk.used_kib + disk.free_kib
+    return disk.used_kib * 100 / size if size > 0 else None
+
+
+def _disk_reasons(snapshot: MachineSnapshot) -> list[Reason]:
+    """Disks over 95 %, fullest first. Images that are full by nature (loop devices) are left out."""
+    full = []
+    for disk in snapshot.disks.disks if snapshot.disks is not None else ():
+        percent = used_percent(disk)
+        if percent is None or percent <= DISK_LIMIT_PERCENT or disk.device.startswith("/dev/loop"):
+            continue
+        free_gib = disk.free_kib / (1 << 20)
+        text = f"disk {disk.mount} is {int(percent)} % full ({free_gib:.1f} GiB free): remove models or files"
+        full.append((-percent, Reason("degraded", "disk_full", text)))
+    return [reason for _, reason in sorted(full, key=lambda item: item[0])]

@@ -1,0 +1,94 @@
+"""What follows from all machines together: exit code, warnings, the names that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from fleettui.decide.matching import Match
+from fleettui.model.names import canonical_name
+from fleettui.model.route import (
+    EXIT_NO_DATA,
+    EXIT_NONE_ELIGIBLE,
+    EXIT_UNKNOWN_MODEL,
+    Rejection,
+    RouteCandidate,
+    RouteWarning,
+)
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.unknown import Unknown
+
+
+class Judged(NamedTuple):
+    """One machine after all filters: a candidate, or reasons against it."""
+
+    candidate: RouteCandidate | None
+    rejections: tuple[Rejection, ...]
+    age_s: float | None
+    has_data: bool
+    answered_without: bool
+    """All its engines listed their models and none has the asked one."""
+    matches: Sequence[Match]
+
+
+def exit_code_of(
+    judged_machines: list[tuple[MachineSnapshot, Judged]], canonical: str, known_names: Collection[str]
+) -> int:
+    """No machine gave usable data: 4, before unknown model: 3, before nobody eligible now: 1."""
+    if not any(judged.has_data for _, judged in judged_machines):
+        return EXIT_NO_DATA
+    approved = [judged for snapshot, judged in judged_machines if snapshot.trust == "approved"]
+    if not all(judged.answered_without for judged in approved):
+        return EXIT_NONE_ELIGIBLE
+    declared = [name for snapshot, _ in judged_machines for name in snapshot.machine.models]
+    if any(canonical_name(name) == canonical for name in [*declared, *known_names]):
+        return EXIT_NONE_ELIGIBLE
+    if any(judged.matches for _, judged in judged_machines):
+        return EXIT_NONE_ELIGIBLE
+    return EXIT_UNKNOWN_MODEL
+
+
+def all_names(fleet: FleetSnapshot) -> list[str]:
+    """Every model name of files, disks and engines."""
+    names: list[str] = []
+    for snapshot in fleet.machines:
+        names += snapshot.machine.models
+        names += [model.name for model in snapshot.installed]
+        names += [copy.name for copy in snapshot.loaded]
+    return names
+
+
+def warnings_of(
+    judged_machines: list[tuple[MachineSnapshot, Judged]], chosen: RouteCandidate | None, canonical: str
+) -> tuple[RouteWarning, ...]:
+    """Warnings about the choice: the same tag with other weights elsewhere, a cold copy."""
+    found = []
+    if not judged_machines:
+        found.append(RouteWarning("no_machines", "no machine is declared"))
+    machines_of: dict[str, list[str]] = {}
+    for snapshot, judged in judged_machines:
+        for match in judged.matches:
+            source = match.installed if match.installed is not None else match.copy
+            if source is None or isinstance(source.digest, Unknown) or match.engine.kind != "ollama":
+                continue
+            if canonical_name(source.name) == canonical:
+                machines_of.setdefault(source.digest, []).append(snapshot.machine.name)
+    if len(machines_of) > 1:
+        parts = [
+            f"{digest.removeprefix('sha256:')[:12]} on {_some(names)}"
+            for digest, names in machines_of.items()
+        ]
+        found.append(
+            RouteWarning("digest_drift", f"{canonical} differs between machines: " + ", ".join(parts))
+        )
+    if chosen is not None and not chosen.is_resident:
+        found.append(
+            RouteWarning("cold", f"cold: {canonical} is not loaded on {chosen.machine}: {chosen.reason}")
+        )
+    return tuple(found)
+
+
+def _some(names: list[str]) -> str:
+    """Up to three names, then a count."""
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

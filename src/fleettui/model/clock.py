@@ -1,0 +1,36 @@
+"""Times as text. Pure: every time is a parameter, in seconds since the epoch."""
+
+from __future__ import annotations
+
+_DAY_S = 86_400
+
+
+def civil_date(epoch_s: float) -> tuple[int, int, int]:
+    """(year, month, day) in UTC. Source: Howard Hinnant, "chrono-compatible low-level date algorithms"."""
+    days = int(epoch_s // _DAY_S) + 719_468
+    era, day_of_era = divmod(days, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_index = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month_index + 2) // 5 + 1
+    month = month_index + 3 if month_index < 10 else month_index - 9
+    return year_of_era + era * 400 + (month <= 2), month, day
+
+
+def iso_utc(epoch_s: float) -> str:
+    """`2026-11-30T14:03:12Z`; the fraction of a second is dropped."""
+    year, month, day = civil_date(epoch_s)
+    return f"{year:04d}-{month:02d}-{day:02d}T{hh_mm_ss(epoch_s)}Z"
+
+
+def hh_mm(epoch_s: float, utc_offset_s: int | None = None) -> str:
+    """`14:03` in the zone of that offset; without an offset `14:03 UTC`."""
+    if utc_offset_s is None:
+        return f"{hh_mm_ss(epoch_s)[:5]} UTC"
+    return hh_mm_ss(epoch_s + utc_offset_s)[:5]
+
+
+def hh_mm_ss(epoch_s: float) -> str:
+    """Time of day, `14:03:12`, UTC."""
+    second = int(epoch_s // 1) % _DAY_S
+    return f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"

@@ -1,0 +1,170 @@
+"""A routing question and its answer. Field `tier` counts 0-7 as docs/routing.md lists them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fleettui.model.machine import EngineKind
+from fleettui.model.unknown import NOT_READ, Maybe
+
+FreeScope = Literal["gpu", "host"]
+
+RejectCode = Literal[
+    "not_approved",
+    "key_changed",
+    "maintenance",
+    "draining",
+    "drained",
+    "offline",
+    "timeout",
+    "stale",
+    "engine_down",
+    "not_reachable",
+    "not_installed",
+    "remote_model",
+    "not_loaded",
+    "free_vram",
+    "ctx",
+    "no_fit",
+    "gpu_fault",
+    "gpu_unknown",
+    "busy",
+    "excluded",
+    "selector",
+]
+
+EXIT_ROUTED = 0
+EXIT_NONE_ELIGIBLE = 1
+EXIT_USAGE = 2
+EXIT_UNKNOWN_MODEL = 3
+EXIT_NO_DATA = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RouteQuery:
+    """What a caller asks of the fleet."""
+
+    model: str
+    min_free_vram_mib: int = 0
+    """Inclusive; 0 asks for nothing. Headroom on top of the model, resident or not."""
+    free_scope: FreeScope = "gpu"
+    """`gpu`: the largest free value of one card; `host`: the sum over the usable cards."""
+    context: int | None = None
+    """Tokens the caller will send as `num_ctx`; None: any resident context will do."""
+    require_loaded: bool = False
+    avoid_busy: bool = False
+    tags: tuple[str, ...] = ()
+    """All of them must stand in the machine's file."""
+    exclude: tuple[str, ...] = ()
+    """Names of machines."""
+    max_age_s: float | None = None
+    """Older data is stale; None: two intervals of the snapshot's writer."""
+    deadline_s: float | None = None
+    """How long was waited for an answer; only named in the text of `timeout`."""
+    top: int = 1
+    """How many candidates the answer lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class VramNeed:
+    """VRAM that a cold copy will take."""
+
+    mib: int
+    basis: str
+    """How it was found: `file size x 1.2 (assumed)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCandidate:
+    """One machine that may serve the model."""
+
+    machine: str
+    hostname: str
+    port: int
+    url: str
+    """Base URL of the engine."""
+    engine: EngineKind
+    tier: int
+    reason: str
+    """Why this tier, in the operator's words."""
+    model: str
+    """The model's name on that machine."""
+    free_mib: Maybe[int] = NOT_READ
+    """By the query's scope."""
+    free_gpu: int | None = None
+    """Index of the card with that much room; None for a sum, a CPU-only machine or unknown."""
+    utilisation_percent: Maybe[float] = NOT_READ
+    """Mean over the usable cards."""
+    digest: Maybe[str] = NOT_READ
+    resident_context: Maybe[int] = NOT_READ
+    need: VramNeed | None = None
+    """Only of a cold copy."""
+    age_s: float | None = None
+
+    @property
+    def address(self) -> str:
+        """`hostname:port`, the host of an IPv6 literal in brackets."""
+        host = f"[{self.hostname}]" if ":" in self.hostname and self.hostname[0] != "[" else self.hostname
+        return f"{host}:{self.port}"
+
+    @property
+    def is_resident(self) -> bool:
+        """True for tiers 0-3: the engine holds a copy already."""
+        return self.tier <= 3
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One reason why a machine cannot serve the model."""
+
+    code: RejectCode
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedMachine:
+    """A machine with every reason that speaks against it."""
+
+    machine: str
+    rejections: tuple[Rejection, ...]
+    age_s: float | None = None
+
+    @property
+    def codes(self) -> tuple[RejectCode, ...]:
+        return tuple(rejection.code for rejection in self.rejections)
+
+    @property
+    def text(self) -> str:
+        """All reasons in one line."""
+        return "; ".join(rejection.text for rejection in self.rejections)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteWarning:
+    """Something worth knowing about a choice."""
+
+    code: Literal["digest_drift", "cold", "no_machines"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RouteDecision:
+    """Where the model should be served now, and why nowhere else."""
+
+    query: RouteQuery
+    canonical: str
+    chosen: RouteCandidate | None
+    candidates: tuple[RouteCandidate, ...]
+    """Best first; the chosen one is the first."""
+    rejected: tuple[RejectedMachine, ...]
+    """In natural order of the names."""
+    exit_code: int
+    taken_at: float
+    """Epoch seconds of the snapshot that was asked."""
+    decided_at: float
+    digest: Maybe[str] = NOT_READ
+    """Of the chosen copy."""
+    warnings: tuple[RouteWarning, ...] = ()
+    nearest: tuple[str, ...] = ()
+    """Known names most like an unknown one."""

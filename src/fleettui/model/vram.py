@@ -1,0 +1,172 @@
+"""Graphics memory of a machine: what each card has, and what is free on all of them.
+
+A part with unified memory (`GpuCard.is_unified`) takes its figures from /proc/meminfo and counts once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fleettui.model.readings import GpuCard
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Maybe, Unknown
+
+NO_READING = Unknown("no GPU reading")
+NO_CARD = Unknown("no card that can be used")
+NO_MEMORY = Unknown("memory not reported")
+
+
+class CardMemory(NamedTuple):
+    """Memory of one card, MiB."""
+
+    total_mib: Maybe[int]
+    used_mib: Maybe[int]
+    free_mib: Maybe[int]
+
+
+class FreeVram(NamedTuple):
+    """Free memory on the usable cards of a machine: enabled and without a fault."""
+
+    best_mib: Maybe[int]
+    """Largest free value of one card; 0 on a CPU-only machine and where every card is disabled."""
+    best_index: int | None
+    """That card's index."""
+    sum_mib: Maybe[int]
+    """All usable cards together; cards with unknown memory left out."""
+    is_unified: bool = False
+
+
+class VramSum(NamedTuple):
+    """Memory of all cards of a machine or fleet, MiB. None known: Unknown."""
+
+    total_mib: Maybe[int]
+    used_mib: Maybe[int]
+    free_mib: Maybe[int]
+    card_count: int
+
+
+def gib_of_mib(mib: Maybe[int]) -> float | None:
+    """GiB with one decimal, None where unknown: the figure that every output shows."""
+    return None if isinstance(mib, Unknown) else round(mib / 1024, 1)
+
+
+def has_no_gpu(snapshot: MachineSnapshot) -> bool:
+    """True for a CPU-only machine: no card seen, and the file says none or nvidia-smi found none."""
+    gpu = snapshot.gpu
+    if gpu is not None and (gpu.cards or gpu.faults):
+        return False
+    if snapshot.machine.gpus is not None:
+        return not snapshot.machine.gpus
+    status = snapshot.sources.get("gpu")
+    if status is not None and status.state == "unsupported":
+        return True
+    return gpu is not None and (gpu.problem is None or gpu.problem.code in {"no_tool", "no_devices"})
+
+
+def card_memory(snapshot: MachineSnapshot, card: GpuCard) -> CardMemory:
+    """Memory of one card; for a unified part from MemTotal, MemAvailable and its processes.
+
+    A unified part that reports a total of its own keeps it; MemAvailable still limits the free figure.
+    """
+    if not card.is_unified:
+        return CardMemory(card.total_mib, card.used_mib, card.free_mib)
+    memory = snapshot.memory
+    total, free, used = card.total_mib, card.free_mib, card.used_mib
+    if memory is not None:
+        if isinstance(total, Unknown) and not isinstance(memory.total_kib, Unknown):
+            total = memory.total_kib // 1024
+        if not isinstance(memory.available_kib, Unknown):
+            available = memory.available_kib // 1024
+            free = available if isinstance(free, Unknown) else min(free, available)
+    if isinstance(used, Unknown):
+        used = _used_by_processes(snapshot, card)
+    return CardMemory(total, used, free)
+
+
+def _used_by_processes(snapshot: MachineSnapshot, card: GpuCard) -> Maybe[int]:
+    """MiB that compute processes hold on a card; Unknown when the list or any figure of it is."""
+    if snapshot.processes is None:
+        return Unknown("processes not read yet")
+    used = 0
+    for process in snapshot.processes.processes:
+        if process.gpu_uuid != card.uuid and not isinstance(process.gpu_uuid, Unknown):
+            continue
+        if isinstance(process.used_mib, Unknown):
+            return process.used_mib
+        used += process.used_mib
+    return used
+
+
+def is_usable(snapshot: MachineSnapshot, card: GpuCard) -> bool:
+    """True when models may go on the card: not disabled in the file and without a fault."""
+    return card.fault is None and card.index not in snapshot.machine.disabled_gpus
+
+
+def free_vram(snapshot: MachineSnapshot) -> FreeVram:
+    """Free memory as nvidia-smi prints it, never total - used (reserved memory differs)."""
+    gpu = snapshot.gpu
+    if gpu is None or not gpu.cards:
+        if has_no_gpu(snapshot):
+            return FreeVram(0, None, 0)
+        reason = NO_READING if gpu is None or gpu.problem is None else Unknown(gpu.problem.text)
+        return FreeVram(reason, None, reason)
+    disabled = snapshot.machine.disabled_gpus
+    best, best_index, summed, known, unified = -1, None, 0, False, False
+    usable = False
+    for card in gpu.cards:
+        if card.fault is not None or card.index in disabled:
+            continue
+        usable = True
+        if card.is_unified:
+            free = card_memory(snapshot, card).free_mib
+            counts = not unified
+            unified = True
+        else:
+            free, counts = card.free_mib, True
+        if isinstance(free, Unknown):
+            continue
+        known = True
+        if counts:
+            summed += free
+        if free > best:
+            best, best_index = free, card.index
+    if known:
+        return FreeVram(best, best_index, summed, unified)
+    if not usable and not has_faulty_card(snapshot):
+        return FreeVram(0, None, 0)
+    missing = NO_MEMORY if usable else NO_CARD
+    return FreeVram(missing, None, missing, unified)
+
+
+def has_faulty_card(snapshot: MachineSnapshot) -> bool:
+    """True when an enabled card is lost, needs a reset or cannot be read."""
+    gpu = snapshot.gpu
+    if gpu is None:
+        return False
+    disabled = snapshot.machine.disabled_gpus
+    return bool(gpu.faults) or any(c.fault is not None and c.index not in disabled for c in gpu.cards)
+
+
+def vram_sum(snapshot: MachineSnapshot) -> VramSum:
+    """Memory of all cards of a machine, disabled ones too; unified memory once."""
+    cards = () if snapshot.gpu is None else snapshot.gpu.cards
+    total = used = free = 0
+    has_total = has_used = has_free = unified = False
+    for card in cards:
+        memory = card_memory(snapshot, card)
+        if card.is_unified:
+            if unified:
+                continue
+            unified = True
+        if not isinstance(memory.total_mib, Unknown):
+            total, has_total = total + memory.total_mib, True
+        if not isinstance(memory.used_mib, Unknown):
+            used, has_used = used + memory.used_mib, True
+        if not isinstance(memory.free_mib, Unknown):
+            free, has_free = free + memory.free_mib, True
+    return VramSum(
+        total if has_total else NO_MEMORY,
+        used if has_used else NO_MEMORY,
+        free if has_free else NO_MEMORY,
+        len(cards),
+    )
