@@ -1,0 +1,1 @@
+"""What the operator writes (machine files, settings) and where it lies."""

@@ -1,0 +1,231 @@
+"""Snapshots <-> JSON text.
+
+A dataclass is `{"": [tag, field, …]}`, Unknown is `{"": "its reason"}`, a tuple is a list; numbers, text,
+None and mappings are themselves. json's C code does the walking: it calls us once per dataclass, not
+once per field (measured 3x faster than a walk in Python). `FORMAT` is a checksum of all class and field
+names, so a stored text of another version is never read as one of this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, cast
+from zlib import crc32
+
+from fleettui.model import machine, readings, snapshot
+from fleettui.model.unknown import Unknown
+from fleettui.model.written import dump_json, read_float
+
+_CLASSES: tuple[type, ...] = (
+    machine.Machine,
+    machine.DeclaredGpu,
+    machine.SshSettings,
+    machine.EngineEndpoint,
+    machine.ConfigProblem,
+    readings.GpuReading,
+    readings.GpuCard,
+    readings.GpuProblem,
+    readings.GpuFault,
+    readings.MigInstance,
+    readings.ProcessesReading,
+    readings.GpuProcess,
+    readings.CpuReading,
+    readings.MemoryReading,
+    readings.DisksReading,
+    readings.DiskUse,
+    readings.NetReading,
+    readings.NetInterface,
+    readings.SystemReading,
+    readings.EngineReading,
+    readings.LoadedModel,
+    readings.InstalledModel,
+    snapshot.MachineSnapshot,
+    snapshot.FleetSnapshot,
+    snapshot.LinkStatus,
+    snapshot.HostKeyOffer,
+    snapshot.SourceStatus,
+    snapshot.MaintenanceFlag,
+    snapshot.DrainFlag,
+    snapshot.Reason,
+)
+
+
+def _field_names(cls: Any) -> tuple[str, ...]:
+    return tuple(cls.__slots__)
+
+
+def _checksum() -> int:
+    names = "".join(f"{cls.__name__}:{','.join(_field_names(cls))};" for cls in _CLASSES)
+    return crc32(f"1;{names}".encode())
+
+
+FORMAT = _checksum()
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) == 1:
+        get_one = attrgetter(names[0])
+        return lambda value: (get_one(value),)
+    return attrgetter(*names)
+
+
+_FIELDS = {cls: (tag, _getter(_field_names(cls))) for tag, cls in enumerate(_CLASSES)}
+_FIELD_COUNTS = tuple(len(_field_names(cls)) for cls in _CLASSES)
+_TUPLES_AT = tuple(
+    tuple(index for index, name in enumerate(_field_names(cls)) if "tuple[" in cls.__annotations__[name])
+    for cls in _CLASSES  # annotations are text, so this costs nothing
+)
+_SNAPSHOT_TAG = _CLASSES.index(snapshot.MachineSnapshot)
+_SNAPSHOT_FIELDS = _FIELDS[snapshot.MachineSnapshot][1]
+_NOTHING = object()
+_DOCUMENT_AT = _field_names(machine.Machine).index("document")
+_MACHINE_TAG = _CLASSES.index(machine.Machine)
+
+_SECTIONS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
+    ("machine", machine.Machine),
+    ("link", snapshot.LinkStatus),
+    ("gpu", (readings.GpuReading, type(None))),
+    ("processes", (readings.ProcessesReading, type(None))),
+    ("cpu", (readings.CpuReading, type(None))),
+    ("memory", (readings.MemoryReading, type(None))),
+    ("disks", (readings.DisksReading, type(None))),
+    ("net", (readings.NetReading, type(None))),
+    ("system", (readings.SystemReading, type(None))),
+    ("engines", tuple),
+    ("sources", dict),
+    ("reasons", tuple),
+    ("maintenance", (snapshot.MaintenanceFlag, type(None))),
+    ("drain", (snapshot.DrainFlag, type(None))),
+)
+
+
+def _fast_maker(cls: Any) -> Callable[[list[Any]], Any]:
+    """Makes objects of a frozen slotted class 6x faster than its __init__ (0.5 against 2.9 us for a GpuCard).
+
+    An open class of the same slots is filled by plain attribute stores and then becomes `cls`.
+    """
+    names = _field_names(cls)
+    scope = {"new": object.__new__, "cls": cls, "Open": type(cls.__name__, (), {"__slots__": names})}
+    targets = ", ".join(f"made.{name}" for name in names)
+    body = f"def make(fields):\n made = new(Open)\n {targets}, = fields\n made.__class__ = cls\n return made"
+    exec(body, scope)  # noqa: S102  (our own field names, as dataclasses does)
+    return cast("Callable[[list[Any]], Any]", scope["make"])
+
+
+_FAST_MAKERS = {
+    _CLASSES.index(cls): _fast_maker(cls)
+    for cls in (
+        readings.GpuCard,
+        readings.GpuProcess,
+        readings.LoadedModel,
+        readings.InstalledModel,
+        snapshot.SourceStatus,
+    )
+}
+"""For the classes of which a fleet holds hundreds; making each maker costs 0.15 ms."""
+
+
+def encode(value: Any) -> str:
+    """JSON text of a snapshot or any part of one."""
+    return _ENCODER.encode(value)
+
+
+def decode(text: str | bytes) -> Any:
+    """The value of `encode`'s text; None for anything else. Never raises."""
+    try:
+        return json.loads(text, object_hook=_Reader().build)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return None
+
+
+def decode_machine(text: str | bytes) -> snapshot.MachineSnapshot | None:
+    """The machine snapshot in `text`; None for anything odd."""
+    value = decode(text)
+    if not isinstance(value, snapshot.MachineSnapshot):
+        return None
+    is_sound = all(isinstance(getattr(value, name), kinds) for name, kinds in _SECTIONS)
+    return value if is_sound else None
+
+
+def _to_json(value: Any) -> Any:
+    """What json cannot write by itself."""
+    known = _FIELDS.get(type(value))
+    if known is not None:
+        tag, fields_of = known
+        if tag != _MACHINE_TAG:
+            return {"": [tag, *fields_of(value)]}
+        fields = [tag, *fields_of(value)]
+        # The operator's document may hold any key, so it travels as text of its own.
+        fields[_DOCUMENT_AT + 1] = dump_json(value.document)
+        return {"": fields}
+    if type(value) is Unknown:
+        return {"": value.reason}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+_ENCODER = json.JSONEncoder(check_circular=False, separators=(",", ":"), default=_to_json)
+
+
+class MachineEncoder:
+    """Encodes machine snapshots one after another; what is the same object as last time is not encoded again.
+
+    In steady state this halves the cost: the declared machine, disks and system stay, readings change.
+    """
+
+    __slots__ = ("_sections",)
+
+    def __init__(self) -> None:
+        self._sections: dict[str, list[tuple[Any, str]]] = {}
+
+    def encode(self, machine_snapshot: snapshot.MachineSnapshot) -> str:
+        """The text that `encode` gives."""
+        values = _SNAPSHOT_FIELDS(machine_snapshot)
+        name = machine_snapshot.machine.name
+        known = self._sections.get(name)
+        if known is None:
+            known = self._sections[name] = [(_NOTHING, "")] * len(values)
+        texts = [f'{{"":[{_SNAPSHOT_TAG}']
+        for index, value in enumerate(values):
+            old, text = known[index]
+            if value is not old:
+                text = _ENCODER.encode(value)
+                known[index] = (value, text)
+            texts.append(text)
+        return ",".join(texts) + "]}"
+
+    def forget(self, name: str) -> None:
+        """Drops what is kept of a machine that is gone."""
+        self._sections.pop(name, None)
+
+
+class _Reader:
+    """Builds the objects of one text; equal Unknowns become one object."""
+
+    __slots__ = ("_unknowns",)
+
+    def __init__(self) -> None:
+        self._unknowns: dict[str, Unknown] = {}
+
+    def build(self, mapping: dict[str, Any]) -> Any:
+        content = mapping.get("")
+        if content is None:
+            return mapping
+        if type(content) is str:
+            unknown = self._unknowns.get(content)
+            if unknown is None:
+                unknown = self._unknowns[content] = Unknown(content)
+            return unknown
+        tag = content.pop(0)
+        if len(content) != _FIELD_COUNTS[tag]:  # fields with a default would fill a gap in silence
+            raise ValueError("another number of fields")
+        for index in _TUPLES_AT[tag]:
+            if type(content[index]) is list:
+                content[index] = tuple(content[index])
+        if tag == _MACHINE_TAG:
+            content[_DOCUMENT_AT] = json.loads(content[_DOCUMENT_AT], parse_float=read_float)
+        make = _FAST_MAKERS.get(tag)
+        return _CLASSES[tag](*content) if make is None else make(content)

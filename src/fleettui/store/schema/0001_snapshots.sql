@@ -1,0 +1,20 @@
+-- Last snapshots. One fleet is one machines folder, named by its absolute path.
+CREATE TABLE fleet_snapshots (
+    machines_dir TEXT PRIMARY KEY,
+    written_at REAL NOT NULL,   -- epoch seconds
+    taken_at REAL NOT NULL,     -- epoch seconds
+    interval_s REAL NOT NULL,
+    writer_pid INTEGER NOT NULL,
+    writer_kind TEXT NOT NULL,  -- dashboard, watch, serve, demo
+    payload TEXT NOT NULL       -- JSON of store/codec.py: everything of the fleet but its machines
+);
+
+CREATE TABLE machine_snapshots (
+    id INTEGER PRIMARY KEY,
+    machines_dir TEXT NOT NULL,
+    name TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    taken_at REAL NOT NULL,     -- epoch seconds of the fleet snapshot that brought this row
+    payload TEXT NOT NULL,      -- JSON of store/codec.py
+    UNIQUE (machines_dir, name)
+);

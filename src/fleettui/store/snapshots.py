@@ -1,0 +1,163 @@
+"""The last snapshot of each fleet, so that a script can route without polling."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.store.codec import FORMAT, MachineEncoder, decode, decode_machine, encode
+from fleettui.store.database import Store
+
+_MEMO = "snapshots"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotWriter:
+    """The process that stored a snapshot."""
+
+    pid: int
+    kind: str
+    """`dashboard`, `watch`, `serve`, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFleet:
+    """A fleet snapshot as it was stored."""
+
+    fleet: FleetSnapshot
+    written_at: float
+    """Epoch seconds."""
+    interval_s: float
+    """The writer's polling interval."""
+    writer: SnapshotWriter
+
+    def age_s(self, now: float) -> float:
+        """Seconds since it was stored."""
+        return max(0.0, now - self.written_at)
+
+
+def save_snapshot(
+    store: Store,
+    fleet: FleetSnapshot,
+    changed: Collection[str],
+    *,
+    writer_kind: str = "dashboard",
+    written_at: float | None = None,
+) -> None:
+    """Stores the fleet in one transaction: the machines named in `changed` and those not stored yet.
+
+    Machines that are no longer in the fleet are deleted. Raises StoreError (StoreBusyError: leave it,
+    the next snapshot comes soon).
+    """
+    machines_dir = os.path.realpath(fleet.machines_dir)
+    encoder = store.memo.setdefault(_MEMO, MachineEncoder())
+    assert isinstance(encoder, MachineEncoder)  # noqa: S101  (only this module writes that entry)
+    names = [machine.machine.name for machine in fleet.machines]
+    rest = encode((fleet.seq, names, fleet.problems, fleet.machines_dir))
+    texts = {
+        machine.machine.name: encoder.encode(machine)
+        for machine in fleet.machines
+        if machine.machine.name in changed
+    }
+    now = time.time() if written_at is None else written_at
+    with store.transaction() as connection:
+        stored = {
+            name
+            for (name,) in connection.execute(
+                "SELECT name FROM machine_snapshots WHERE machines_dir = ?", (machines_dir,)
+            )
+        }
+        rows = [
+            (machines_dir, machine.machine.name, machine.seq, fleet.taken_at, _payload(text))
+            for machine in fleet.machines
+            if (text := _text_of(machine, texts, stored, encoder)) is not None
+        ]
+        connection.executemany(
+            "INSERT INTO machine_snapshots (machines_dir, name, seq, taken_at, payload) "
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (machines_dir, name) DO UPDATE SET "
+            "seq = excluded.seq, taken_at = excluded.taken_at, payload = excluded.payload",
+            rows,
+        )
+        for name in stored.difference(names):
+            connection.execute(
+                "DELETE FROM machine_snapshots WHERE machines_dir = ? AND name = ?", (machines_dir, name)
+            )
+            encoder.forget(name)
+        connection.execute(
+            "INSERT OR REPLACE INTO fleet_snapshots "
+            "(machines_dir, written_at, taken_at, interval_s, writer_pid, writer_kind, payload) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (machines_dir, now, fleet.taken_at, fleet.interval_s, os.getpid(), writer_kind, _payload(rest)),
+        )
+
+
+def load_snapshot(store: Store, machines_dir: str) -> StoredFleet | None:
+    """The last snapshot of that folder; None where there is none, or none that this version can read.
+
+    Raises StoreError when the file itself is damaged or cannot be read.
+    """
+    key = os.path.realpath(machines_dir)
+    with store.transaction("DEFERRED") as connection:
+        row = connection.execute(
+            "SELECT written_at, taken_at, interval_s, writer_pid, writer_kind, payload "
+            "FROM fleet_snapshots WHERE machines_dir = ?",
+            (key,),
+        ).fetchone()
+        if row is None:
+            return None
+        payloads = connection.execute(
+            "SELECT name, payload FROM machine_snapshots WHERE machines_dir = ?", (key,)
+        ).fetchall()
+    written_at, taken_at, interval_s, pid, kind, rest = row
+    if not _are_numbers(written_at, taken_at, interval_s, pid):
+        return None
+    head = decode(_text_in(rest))
+    if not isinstance(head, list) or len(head) != 4 or not isinstance(head[1], list):
+        return None
+    seq, names, problems, own_dir = head
+    machines = _machines_in(payloads, names)
+    if machines is None or type(seq) is not int or type(problems) is not list or type(own_dir) is not str:
+        return None
+    fleet = FleetSnapshot(seq, taken_at, interval_s, machines, tuple(problems), own_dir)
+    return StoredFleet(fleet, written_at, interval_s, SnapshotWriter(pid, str(kind)))
+
+
+def _text_of(
+    machine: MachineSnapshot, texts: dict[str, str], stored: set[str], encoder: MachineEncoder
+) -> str | None:
+    """What to write for a machine; None where its row stands."""
+    name = machine.machine.name
+    if name in texts:
+        return texts[name]
+    return None if name in stored else encoder.encode(machine)
+
+
+def _payload(text: str) -> str:
+    return f"{FORMAT}:{text}"
+
+
+def _text_in(payload: object) -> str:
+    """The JSON text of a payload of our own format, else an empty one."""
+    prefix = f"{FORMAT}:"
+    return payload[len(prefix) :] if isinstance(payload, str) and payload.startswith(prefix) else ""
+
+
+def _machines_in(
+    rows: list[tuple[object, object]], names: list[object]
+) -> tuple[MachineSnapshot, ...] | None:
+    """The machines in the order of `names`; None unless every one can be read."""
+    payloads = dict(rows)
+    machines: list[MachineSnapshot] = []
+    for name in names:
+        machine = decode_machine(_text_in(payloads.get(name)))
+        if machine is None or machine.machine.name != name:
+            return None
+        machines.append(machine)
+    return tuple(machines)
+
+
+def _are_numbers(*values: object) -> bool:
+    return all(isinstance(value, int | float) for value in values)
