@@ -11,7 +11,6 @@ import os
 import platform
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -111,6 +110,11 @@ def tree_cpu_s(pid: int) -> float:
     return total
 
 
+def process_cpu_s(pid: int) -> float:
+    """CPU seconds of one living process with one thread, exact to the nanosecond."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Memory of a process tree, MiB."""
@@ -206,34 +210,46 @@ class Report:
         """Append a figure."""
         self.figures.append(Figure(name, value, unit, at_most, note))
 
-    def lines(self) -> list[str]:
-        """The table: figure, unit, goal, verdict, note."""
-        rows = [
-            (
-                figure.name,
-                number(figure.value),
-                figure.unit,
-                "" if figure.at_most is None else f"<= {number(figure.at_most)}",
-                figure.verdict,
-                figure.note,
-            )
-            for figure in self.figures
-        ]
-        widths = [max(len(row[column]) for row in rows) for column in range(5)] if rows else []
-        table = [
-            f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}} {row[2]:<{widths[2]}}  {row[3]:<{widths[3]}}"
-            f"  {row[4]:<{widths[4]}}  {row[5]}".rstrip()
-            for row in rows
-        ]
-        return [self.title, *table]
-
     def finish(self) -> None:
-        """Print the table, and keep it as JSON where the caller asked for that."""
-        print("\n".join(self.lines()), flush=True)
-        if folder := os.environ.get("BENCH_RESULTS"):
-            path = Path(folder) / f"{Path(sys.argv[0]).stem}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({"title": self.title, "figures": list(map(asdict, self.figures))}))
+        """Print the table, or hand the figures to the run that asked for them."""
+        if path := os.environ.get("BENCH_RESULT"):
+            document = {"title": self.title, "figures": [asdict(figure) for figure in self.figures]}
+            Path(path).write_text(json.dumps(document), encoding="utf-8")
+        else:
+            print("\n".join([*environment_lines(), "", *table_lines([self])]), flush=True)
+
+
+def load_report(path: Path) -> Report:
+    """What a benchmark handed over."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return Report(document["title"], [Figure(**figure) for figure in document["figures"]])
+
+
+def table_lines(reports: Sequence[Report]) -> list[str]:
+    """One table: figure, unit, goal, verdict, note; a heading for each report."""
+    rows = {
+        id(figure): (
+            figure.name,
+            number(figure.value),
+            figure.unit,
+            "" if figure.at_most is None else f"<= {number(figure.at_most)}",
+            figure.verdict,
+            figure.note,
+        )
+        for report in reports
+        for figure in report.figures
+    }
+    widths = [max((len(row[column]) for row in rows.values()), default=0) for column in range(5)]
+    lines = []
+    for report in reports:
+        lines.append(report.title)
+        for figure in report.figures:
+            name, value, unit, goal, verdict, note = rows[id(figure)]
+            lines.append(
+                f"  {name:<{widths[0]}}  {value:>{widths[1]}} {unit:<{widths[2]}}  {goal:<{widths[3]}}"
+                f"  {verdict:<{widths[4]}}  {note}".rstrip()
+            )
+    return lines
 
 
 def number(value: float | None) -> str:

@@ -1,0 +1,170 @@
+"""What each room and each command really loads, seen in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
+from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot, SourceStatus
+from fleettui.store.database import Store
+from fleettui.store.snapshots import save_snapshot
+
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fleettui"
+
+HEAVY = {"asyncio", "asyncssh", "cryptography", "httpx", "httpcore", "pydantic", "yaml", "textual", "rich"}
+# What importing a room may never bring along, itself or through what it imports.
+NEVER_LOADED = {
+    "model": HEAVY | {"sqlite3", "random", "subprocess", "socket", "logging", "platformdirs"},
+    "probes": HEAVY | {"sqlite3", "random", "subprocess", "socket", "logging", "platformdirs"},
+    "decide": HEAVY | {"sqlite3", "random", "subprocess", "socket", "logging", "platformdirs"},
+    "view": HEAVY | {"sqlite3", "random", "subprocess", "socket", "logging", "platformdirs"},
+    "store": HEAVY,
+    "config": {"asyncio", "asyncssh", "cryptography", "httpx", "httpcore", "sqlite3", "textual", "rich"},
+    "net": {"sqlite3", "pydantic", "yaml", "textual", "rich"},
+    "fleet": {"textual", "rich"},
+    "demo": {"textual", "rich"},
+    "cli": {"textual"},
+}
+# A script pays for each of these at every call.
+WARM_ROUTE_NEVER = HEAVY | {"platformdirs", "random", "socket", "ssl", "subprocess", "logging", "tempfile"}
+
+IMPORT_WHOLE_ROOM = """
+import importlib, pkgutil, sys
+before = set(sys.modules)
+room = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print("\\n".join(set(sys.modules) - before))
+"""
+IMPORTTIME_LINE = re.compile(r"import time: +\d+ \| +\d+ \| +(\S+)")
+
+
+def environment() -> dict[str, str]:
+    """The test's environment, isolated already, in which this checkout is what `fleettui` means."""
+    return {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+
+
+def top_levels(modules: set[str]) -> set[str]:
+    """Top-level packages of module names."""
+    return {name.partition(".")[0] for name in modules}
+
+
+@pytest.mark.parametrize("room", NEVER_LOADED)
+def test_room_loads_only_what_it_may(room: str, home: Path) -> None:
+    command = [sys.executable, "-c", IMPORT_WHOLE_ROOM, f"fleettui.{room}"]
+    done = subprocess.run(
+        command, env=environment(), cwd=home, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = top_levels(set(done.stdout.split()))
+    assert "fleettui" in loaded
+    assert sorted(loaded & NEVER_LOADED[room]) == []
+
+
+def loaded_by_command(
+    arguments: list[str], home: Path, exit_code: int = 0
+) -> tuple[set[str], subprocess.CompletedProcess[str]]:
+    """Modules that `python -m fleettui ARGUMENTS` imports. The interpreter itself reports them."""
+    folders = ["--machines", str(home / "machines"), "--state-dir", str(home / "state")]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "fleettui", *arguments, *folders],
+        env=environment(),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    said = "\n".join(line for line in done.stderr.splitlines() if not IMPORTTIME_LINE.match(line))
+    assert done.returncode == exit_code, said
+    modules = set(IMPORTTIME_LINE.findall(done.stderr))
+    assert "fleettui.cli.main" in modules
+    return modules, done
+
+
+UNREACHABLE = """\
+name: gone
+role: gpu-host
+hardware: {gpu: []}
+network: {hostname: 127.0.0.1, port: 9}
+models: []
+ssh: {host: 127.0.0.1, port: 9, user: nobody}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command_line", "exit_code"),
+    [
+        ("--version", 0),
+        ("--help", 0),
+        ("machines list", 0),
+        ("machines check", 0),
+        ("status --json --deadline 3", 4),
+        ("--route llama3.1:8b --deadline 3", 4),
+        ("", 4),
+    ],
+)
+def test_nothing_headless_loads_textual(command_line: str, exit_code: int, home: Path) -> None:
+    (home / "machines").mkdir()
+    (home / "machines" / "gone.yaml").write_text(UNREACHABLE, encoding="utf-8")
+    modules, _ = loaded_by_command(command_line.split(), home, exit_code)
+    assert sorted(top_levels(modules) & {"textual", "rich"}) == []
+
+
+def test_version_loads_next_to_nothing(home: Path) -> None:
+    modules, done = loaded_by_command(["--version"], home)
+    assert re.fullmatch(r"fleettui \d+\.\d+\S*\n", done.stdout)
+    assert sorted(top_levels(modules) & (HEAVY | {"sqlite3"})) == []
+
+
+def store_fleet(home: Path, written_at: float) -> None:
+    """One machine with one resident model, as a running dashboard stores it."""
+    engine = EngineReading(
+        kind="ollama",
+        port=11434,
+        state="ok",
+        version="0.33.0",
+        loaded=(LoadedModel("llama3.1:8b", "ollama", size_bytes=7 << 30, vram_bytes=7 << 30),),
+        installed=(InstalledModel("llama3.1:8b", "ollama", size_bytes=5 << 30),),
+    )
+    machine = MachineSnapshot(
+        Machine("ada", "gpu-host", "ada.lan", engines=(EngineEndpoint("ollama", 11434),)),
+        link=LinkStatus("up", since=written_at - 60),
+        engines=(engine,),
+        sources={"ollama": SourceStatus("ok", written_at, written_at - 60)},
+        health="healthy",
+        last_seen=written_at,
+        seq=1,
+    )
+    machines = home / "machines"
+    machines.mkdir(exist_ok=True)
+    fleet = FleetSnapshot(1, written_at, 2.0, (machine,), (), str(machines))
+    store = Store.open(str(home / "state"))
+    save_snapshot(store, fleet, {"ada"}, written_at=written_at)
+    store.close()
+
+
+def test_route_from_a_fresh_snapshot_loads_no_library(home: Path) -> None:
+    store_fleet(home, time.time())
+    arguments = ["--route", "llama3.1:8b", "--no-lease", "--max-age", "60"]
+    modules, done = loaded_by_command(arguments, home)
+    assert done.stdout == "ada.lan:11434\n"
+    assert sorted(top_levels(modules) & WARM_ROUTE_NEVER) == []
+
+
+def test_route_from_an_old_snapshot_does_not_answer_from_it(home: Path) -> None:
+    store_fleet(home, time.time() - 3600)
+    (home / "machines" / "gone.yaml").write_text(UNREACHABLE, encoding="utf-8")
+    modules, done = loaded_by_command(["--route", "llama3.1:8b", "--deadline", "3"], home, 4)
+    assert done.stdout == ""
+    assert "asyncssh" in modules
