@@ -1,0 +1,1 @@
+"""A simulated fleet made of real SSH and HTTP servers, in a process of its own."""

@@ -1,0 +1,237 @@
+"""One simulated machine: engine, clients, cards and host, moved on together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from hashlib import sha256
+from random import Random
+
+from fleettui.demo.fleet_plan import MachinePlan
+from fleettui.demo.gauges import CardGauge, HostCounters
+from fleettui.demo.hardware import GIB, MIB
+from fleettui.demo.memory_pool import CUDA_CONTEXT_BYTES, MemoryPool
+from fleettui.demo.models import CATALOG, file_bytes
+from fleettui.demo.scheduler import Request, Runner, Scheduler
+
+STEP_S = 1.0
+"""Simulated seconds between two movements of the needles."""
+RUNNER_HOST_BYTES = 900 * MIB
+"""Main memory of a runner whose model lies on cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardProcess:
+    """A row of nvidia-smi's process list."""
+
+    card: int
+    pid: int
+    user: str
+    command: str
+    name: str
+    used_mib: int
+
+
+class SimulatedMachine:
+    """One machine of the simulated fleet; `advance_to` moves it on in simulated seconds."""
+
+    def __init__(self, plan: MachinePlan, seed: int, *, has_traffic: bool = True, is_instant: bool = False):
+        self.plan = plan
+        self.now = 0.0
+        self.has_traffic = has_traffic
+        self.is_busy_forced = False
+        """The engine answers 503 to every request that needs a model."""
+        self._rng = Random(f"{seed} {plan.name}")
+        self._steps = 0
+        self._salt = len(plan.name)
+        self._next_pid = self._rng.randint(2_100, 9_000)
+        self.cards = [CardGauge(kind) for kind in plan.cards]
+        self.foreign_pids = [self.new_pid() for _ in plan.foreign]
+        self.counters = HostCounters(plan.host, self._rng.uniform(2, 90) * 86_400)
+        self.counters.start(self._rng)
+        self.base_ram_bytes = int(self._rng.uniform(2.2, 5.5) * GIB)
+        self.scheduler = Scheduler(
+            self._pool(), plan.keep_alive_s, plan.context, self.new_pid, is_instant=is_instant
+        )
+        self._start()
+
+    def new_pid(self) -> int:
+        """The next process id, with the gaps that other programs leave."""
+        self._next_pid += self._rng.randint(3, 900)
+        return self._next_pid
+
+    def new_salt(self) -> int:
+        """Three digits for a time stamp, apart from the simulation's own randomness."""
+        self._salt = (self._salt * 617 + 331) % 1000
+        return self._salt
+
+    def card_uuid(self, card: int) -> str:
+        digest = sha256(f"card {self.plan.name} {card}".encode()).hexdigest()
+        return f"GPU-{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+
+    def _pool(self) -> MemoryPool:
+        """Memory as the engine sees it."""
+        plan = self.plan
+        ram = plan.host.memory_kib * 1024 - self.base_ram_bytes - 4 * GIB
+        if plan.has_driver_failure:
+            return MemoryPool([], ram)
+        if plan.is_unified:
+            return MemoryPool([ram], ram, is_unified=True)
+        cards = [(kind.total_mib - kind.reserved_mib - kind.idle_mib) * MIB for kind in plan.cards]
+        pool = MemoryPool(cards, ram)
+        for process in plan.foreign:
+            pool.foreign[process.card] = pool.foreign.get(process.card, 0) + process.mib * MIB
+        return pool
+
+    def _start(self) -> None:
+        """Brings the resident copies in as if loaded long ago, then settles the needles."""
+        is_instant, self.scheduler.is_instant = self.scheduler.is_instant, True
+        for start in self.plan.resident:
+            request = Request(CATALOG[start.name], keep_alive_s=start.keep_alive_s)
+            self.scheduler.submit(request, 0.0)
+            if request.runner is not None:
+                request.runner.started_at -= start.idle_s + 60
+                request.runner.last_finish = -start.idle_s
+        self.scheduler.is_instant = is_instant
+        for card, gauge in enumerate(self.cards):
+            gauge.is_awake = self._holds_memory(card)
+            gauge.settle(self.activity_percent(card))
+
+    # --- time
+
+    def advance_to(self, now: float) -> None:
+        """Moves on to `now`: events in their order, needles once a step."""
+        while True:
+            step_at = (self._steps + 1) * STEP_S
+            event_at = max(self.now, min(step_at, self.scheduler.next_event_at()))
+            if event_at > now:
+                break
+            self.now = event_at
+            self.scheduler.process(event_at)
+            if event_at == step_at:
+                self._steps += 1
+                self._step()
+        self.now = max(self.now, now)
+
+    def next_event_at(self) -> float:
+        """Simulated seconds of the next event of the engine."""
+        return self.scheduler.next_event_at()
+
+    def _step(self) -> None:
+        """One step of the needles and of the clients."""
+        if self.has_traffic:
+            self._ask_as_clients()
+        for card, gauge in enumerate(self.cards):
+            gauge.is_awake = self._holds_memory(card)
+            gauge.step(self.activity_percent(card), STEP_S, self._rng)
+        asking = sum(len(runner.active) for runner in self.scheduler.runners.values() if runner.is_ready)
+        self.counters.step(
+            self.now,
+            self._cpu_share() + abs(self._rng.gauss(0, 0.006)),
+            self._rng.uniform(2_000, 30_000) + asking * self._rng.uniform(4_000, 60_000),
+            self._rng.uniform(1_500, 20_000) + asking * self._rng.uniform(20_000, 240_000),
+        )
+
+    def _ask_as_clients(self) -> None:
+        """New requests of this step (at most one: gaps are long against a step)."""
+        traffic = self.plan.traffic
+        if traffic.mean_gap_s <= 0 or self._rng.random() >= STEP_S / traffic.mean_gap_s:
+            return
+        names, weights = zip(*traffic.models, strict=True)
+        name = self._rng.choices(names, weights)[0]
+        work = 0.4 if CATALOG[name].is_embedding else self._rng.expovariate(1 / traffic.mean_work_s) + 1
+        keep_alive = self._rng.choice(traffic.keep_alives_s)
+        runner = self.scheduler.runners.get(CATALOG[name].blob_digest)
+        if runner is not None and math.isinf(runner.keep_alive_s):
+            keep_alive = None
+        self.scheduler.submit(Request(CATALOG[name], keep_alive_s=keep_alive, work_s=work), self.now)
+
+    # --- what it shows
+
+    def _is_computing(self, period_s: float) -> bool:
+        return period_s > 0 and self.now % period_s < period_s * 2 / 3
+
+    def _holds_memory(self, card: int) -> bool:
+        pool = self.scheduler.pool
+        return card in pool.foreign or any(card in place.card_bytes for place in pool.taken)
+
+    def activity_percent(self, card: int) -> float:
+        """What the card has to do, before noise."""
+        activity = 0.0
+        for runner in self.scheduler.runners.values():
+            placement = runner.placement
+            if runner.is_ready and runner.active and card in placement.card_bytes:
+                share = placement.vram_bytes / placement.size_bytes
+                activity += 94 / len(placement.card_bytes) if share > 0.999 else 60 * share * share
+        for process in self.plan.foreign:
+            if process.card == card and self._is_computing(process.period_s):
+                activity += process.activity_percent
+        return min(99.0, activity)
+
+    def _cpu_share(self) -> float:
+        """Busy share of all cores, 0-1."""
+        cores = 0.35
+        for runner in self.scheduler.runners.values():
+            if not runner.is_ready:
+                cores += 1.6
+            elif runner.active:
+                part = runner.placement.ram_bytes / runner.placement.size_bytes
+                cores += 1.1 + part * self.plan.host.threads * 0.45
+        cores += sum(2.5 for process in self.plan.foreign if self._is_computing(process.period_s))
+        return cores / self.plan.host.threads
+
+    def used_mib(self, card: int) -> int:
+        """memory.used of a card."""
+        return self.cards[card].kind.idle_mib + sum(
+            item.used_mib for item in self.processes(include_ending=True) if item.card == card
+        )
+
+    def processes(self, include_ending: bool = False) -> list[CardProcess]:
+        """Processes on the cards; `include_ending` adds memory of runners that have just ended."""
+        found = []
+        for runner in self.scheduler.runners.values():
+            share = runner.loaded_share(self.now)
+            command = runner_command(runner)
+            found += [
+                CardProcess(card, runner.pid, "ollama", command, "/usr/local/bin/ollama",
+                            runner.placement.process_mib(card, share))
+                for card in sorted(runner.placement.card_bytes)
+            ]  # fmt: skip
+        for pid, process in zip(self.foreign_pids, self.plan.foreign, strict=True):
+            found.append(
+                CardProcess(process.card, pid, process.user, process.command, process.name, process.mib)
+            )
+        if include_ending:
+            for release in self.scheduler.pool.releasing:
+                for card in release.placement.card_bytes:
+                    mib = release.placement.process_mib(card, release.share)
+                    found.append(CardProcess(card, 0, "", "", "", mib))
+        return found
+
+    def ram_used_bytes(self) -> int:
+        """Main memory that is not available: system, runners, parts of models outside VRAM."""
+        used = self.base_ram_bytes + len(self.plan.foreign) * 2 * GIB
+        for runner in self.scheduler.runners.values():
+            share = runner.loaded_share(self.now)
+            used += RUNNER_HOST_BYTES + int(runner.placement.ram_bytes * share)
+            if self.plan.is_unified:
+                used += int(runner.placement.vram_bytes * share) + CUDA_CONTEXT_BYTES
+        return used
+
+    def installed_bytes(self) -> int:
+        """Model files on disk."""
+        return sum(file_bytes(CATALOG[name]) for name in self.plan.installed)
+
+    def page_cache_bytes(self) -> int:
+        """Files in the page cache: the models in use, as far as they fit."""
+        wanted = self.installed_bytes()
+        room = self.plan.host.memory_kib * 1024 - self.ram_used_bytes() - GIB
+        return max(0, min(wanted, room * 3 // 4))
+
+
+def runner_command(runner: Runner) -> str:
+    """Command line of a runner, as Ollama starts it."""
+    return (
+        f"/usr/local/bin/ollama runner --ollama-engine --model "
+        f"/usr/share/ollama/.ollama/models/blobs/sha256-{runner.model.blob_digest} --port {runner.port}"
+    )

@@ -1,0 +1,215 @@
+"""The SSH port of a simulated machine: real key exchange and login; loops answer from the simulation."""
+
+from __future__ import annotations
+
+import asyncio
+from hashlib import sha256
+
+import asyncssh
+from asyncssh.constants import OPEN_ADMINISTRATIVELY_PROHIBITED
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from fleettui.demo.clock import DemoClock
+from fleettui.demo.engine_server import EngineServer, whole_answer
+from fleettui.demo.listeners import BACKLOG, LOOPBACK, LoopbackPort
+from fleettui.demo.machine import SimulatedMachine
+from fleettui.demo.probe_answers import answer_section
+from fleettui.probes.frames import Section, encode_frame, parse_request
+from fleettui.probes.loops import parse_loop_command
+
+CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com",
+           "aes256-ctr", "aes128-ctr")  # fmt: skip
+MAX_LINE = 4096
+NOT_FOUND_EXIT = 127
+CURL_REFUSED_EXIT = 7
+
+
+def make_host_key(seed: int, name: str) -> asyncssh.SSHKey:
+    """The machine's host key: from the seed, so that fingerprints in pictures stay the same."""
+    secret = sha256(f"host key {seed} {name}".encode()).digest()
+    pem = Ed25519PrivateKey.from_private_bytes(secret).private_bytes(
+        Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()
+    )
+    return asyncssh.import_private_key(pem)
+
+
+class LoopSession(asyncssh.SSHServerSession[bytes]):
+    """One channel. A loop's command is answered frame by frame, anything else ends with exit 127."""
+
+    def __init__(self, machine: MachineSsh):
+        self._machine = machine
+        self._channel: asyncssh.SSHServerChannel[bytes] | None = None
+        self._command = ""
+        self._token = ""
+        self._buffer = b""
+
+    def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
+        self._channel = chan
+
+    def shell_requested(self) -> bool:
+        return True
+
+    def exec_requested(self, command: str) -> bool:
+        self._command = command
+        return True
+
+    def pty_requested(self, term_type: str, term_size: object, term_modes: object) -> bool:
+        return True
+
+    def session_started(self) -> None:
+        loop = parse_loop_command(self._command)
+        if loop is not None:
+            self._token = loop[1]
+            return
+        if self._channel is None:
+            return
+        name = self._machine.simulated.plan.name
+        asked = self._command.split(" ", 1)[0][:60] or "a shell"
+        self._channel.write_stderr(f"{name} is a simulated machine: {asked}: not found\n".encode())
+        self._channel.exit(NOT_FOUND_EXIT)
+
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        if not self._token or self._channel is None:
+            return
+        self._buffer += data
+        while b"\n" in self._buffer:
+            line, self._buffer = self._buffer.split(b"\n", 1)
+            request = parse_request(line)
+            if request is not None:
+                self._channel.write(self._machine.frame(self._token, *request))
+        if len(self._buffer) > MAX_LINE:
+            self._buffer = b""
+
+    def eof_received(self) -> bool:
+        if self._channel is not None:
+            self._channel.exit(0)
+        return False
+
+
+class MachineLogin(asyncssh.SSHServer):
+    """One connection: who may log in, and where to it may forward."""
+
+    def __init__(self, machine: MachineSsh):
+        self._machine = machine
+        self._connection: asyncssh.SSHServerConnection | None = None
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+        self._machine.connections.add(conn)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._connection is not None:
+            self._machine.connections.discard(self._connection)
+
+    def begin_auth(self, username: str) -> bool:
+        return True
+
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        is_user = username == self._machine.simulated.plan.user
+        return is_user and key.public_data == self._machine.client_key.public_data
+
+    def session_requested(self) -> LoopSession:
+        return LoopSession(self._machine)
+
+    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
+        """Only to the machine's own engine."""
+        machine = self._machine
+        is_engine = dest_port == machine.engine.port.number and dest_host in (LOOPBACK, "localhost", "::1")
+        if machine.refuses_forwarding or not is_engine:
+            raise asyncssh.ChannelOpenError(OPEN_ADMINISTRATIVELY_PROHIBITED, "open failed")
+        return True
+
+
+class MachineSsh:
+    """The SSH port of one machine."""
+
+    def __init__(
+        self,
+        simulated: SimulatedMachine,
+        engine: EngineServer,
+        clock: DemoClock,
+        client_key: asyncssh.SSHKey,
+        seed: int,
+    ):
+        self.simulated = simulated
+        self.engine = engine
+        self.clock = clock
+        self.client_key = client_key
+        self.host_key = make_host_key(seed, simulated.plan.name)
+        self.port = LoopbackPort()
+        self.refuses_forwarding = simulated.plan.refuses_forwarding
+        self.connections: set[asyncssh.SSHServerConnection] = set()
+        self._acceptor: asyncssh.SSHAcceptor | None = None
+        self._options: asyncssh.SSHServerConnectionOptions | None = None
+
+    def frame(self, token: str, seq: int, sections: tuple[str, ...]) -> bytes:
+        """The answer to one request line."""
+        now = self.clock.now()
+        self.simulated.advance_to(now)
+        answers: dict[str, Section] = {}
+        for section in sections:
+            name = section.partition(":")[0]
+            if name == "get":
+                answers[name] = self._fetch(section)
+                continue
+            code, text = answer_section(self.simulated, section, now)
+            answers[name] = Section(code, text.encode())
+        return encode_frame(token, seq, answers)
+
+    def _fetch(self, section: str) -> Section:
+        """What the machine's own curl would print for `get:<port>/<path>`."""
+        port, _, path = section.removeprefix("get:").partition("/")
+        if port != str(self.engine.port.number):
+            return Section(CURL_REFUSED_EXIT, b"")
+        reply = self.engine.api.read("/" + path)
+        return Section(0, whole_answer(reply, self.engine.date_s()))
+
+    async def open(self) -> None:
+        """Listens."""
+        if self._options is None:
+            self._options = asyncssh.SSHServerConnectionOptions(
+                server_factory=lambda: MachineLogin(self),
+                server_host_keys=[self.host_key],
+                encoding=None,
+                line_editor=False,
+                allow_scp=False,
+                agent_forwarding=False,
+                x11_forwarding=False,
+                gss_host=None,
+                compression_algs=["none"],
+                encryption_algs=CIPHERS,
+                login_timeout=30,
+            )  # fmt: skip
+        sock = self.port.open_socket()
+        self._acceptor = await asyncssh.listen(sock=sock, backlog=BACKLOG, options=self._options)
+
+    def close(self, *, is_silent: bool = False, keep_port: bool = True) -> None:
+        """Stops listening. Silent: connections stay and nothing is answered, as on a machine that hangs."""
+        if keep_port:
+            self.port.keep(is_silent)
+        if self._acceptor is not None:
+            self._acceptor.close()
+            self._acceptor = None
+        for connection in list(self.connections):
+            transport = _transport_of(connection)
+            if not is_silent:
+                connection.abort()
+            elif transport is not None:
+                transport.pause_reading()
+
+    def resume(self) -> None:
+        """Silent connections are answered again."""
+        for connection in self.connections:
+            transport = _transport_of(connection)
+            if transport is not None:
+                transport.resume_reading()
+
+
+def _transport_of(connection: asyncssh.SSHServerConnection) -> asyncio.Transport | None:
+    """The TCP transport below; asyncssh has no public way to stop reading."""
+    transport = getattr(connection, "_transport", None)
+    return transport if isinstance(transport, asyncio.Transport) else None
