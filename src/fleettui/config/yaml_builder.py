@@ -14,6 +14,9 @@ MAX_DEPTH = 64
 MAX_EXPANDED = 4 << 20
 """Characters and nodes after aliases are followed; a file without aliases cannot reach it."""
 
+EMPTY = "The file is empty; write its keys or delete it."
+"""What is said of a file without any value."""
+
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -67,7 +70,7 @@ class YamlBuilder:
         self._next = events.__next__
         self._next()  # stream start
         if isinstance(self._next(), yaml.StreamEndEvent):
-            raise YamlFailure(None, "The file is empty; write the machine's keys or delete it.")
+            raise YamlFailure(None, EMPTY)
         root = self._build(self._next(), ())
         self._next()  # document end
         after = self._next()

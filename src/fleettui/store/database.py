@@ -105,6 +105,12 @@ class Store:
                 raise
             self.connection.execute("COMMIT")
 
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Closes the file; more than once is fine."""
         with self._lock:

@@ -44,7 +44,7 @@ def save_snapshot(
     fleet: FleetSnapshot,
     changed: Collection[str],
     *,
-    writer_kind: str = "dashboard",
+    writer: str = "dashboard",
     written_at: float | None = None,
 ) -> None:
     """Stores the fleet in one transaction: the machines named in `changed` and those not stored yet.
@@ -90,7 +90,7 @@ def save_snapshot(
             "INSERT OR REPLACE INTO fleet_snapshots "
             "(machines_dir, written_at, taken_at, interval_s, writer_pid, writer_kind, payload) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (machines_dir, now, fleet.taken_at, fleet.interval_s, os.getpid(), writer_kind, _payload(rest)),
+            (machines_dir, now, fleet.taken_at, fleet.interval_s, os.getpid(), writer, _payload(rest)),
         )
 
 

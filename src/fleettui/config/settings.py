@@ -1,0 +1,232 @@
+"""settings.yaml, and the same settings from the environment.
+
+Checked by hand, not with pydantic: a warm `--route` reads this file too and may not load pydantic.
+"""
+
+# ruff: noqa: PTH111, PTH118, PTH120
+# loading pathlib would cost a warm --route 12 ms
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from fleettui.model.machine import ConfigProblem
+
+Glyphs = Literal["unicode", "ascii"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From which value on a bar is yellow, and from which red."""
+
+    memory: tuple[float, float] = (70, 90)
+    """Percent."""
+    utilisation: tuple[float, float] = (10, 75)
+    """Percent."""
+    temperature: tuple[float, float] = (75, 85)
+    """°C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the operator set. None: not set, the caller's default holds."""
+
+    interval_s: float | None = None
+    machines: str | None = None
+    """Folder, absolute."""
+    catalog: str | None = None
+    """Folder, absolute."""
+    state_dir: str | None = None
+    """Folder, absolute."""
+    theme: str | None = None
+    glyphs: Glyphs | None = None
+    thresholds: Thresholds = Thresholds()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Action -> key."""
+    columns: tuple[str, ...] | None = None
+    readonly: bool | None = None
+    server: str | None = None
+    """URL of a running `fleettui serve`."""
+    history_minutes: float | None = None
+
+
+def load_settings(
+    path: str, environ: Mapping[str, str] | None = None
+) -> tuple[Settings, tuple[ConfigProblem, ...]]:
+    """The file's settings, overridden by FLEETTUI_<KEY> of the environment; everything wrong at once.
+
+    No file is no problem. A wrong value is left out of the settings. Never raises.
+    """
+    values, problems = _read_file(path)
+    from_environment, more = _read_environment(os.environ if environ is None else environ)
+    return replace(Settings(), **{**values, **from_environment}), (*problems, *more)
+
+
+class _Refused(Exception):
+    """A value that cannot be used; the text ends the sentence that begins with the key."""
+
+
+def _read_file(path: str) -> tuple[dict[str, Any], tuple[ConfigProblem, ...]]:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read((1 << 20) + 1)  # read_yaml refuses more than 1 MiB
+    except (FileNotFoundError, NotADirectoryError):
+        return {}, ()
+    except OSError as error:
+        message = f"The settings cannot be read ({error.strerror}); correct the file's rights or remove it."
+        return {}, (ConfigProblem(path, None, None, message),)
+    from fleettui.config.yaml_builder import EMPTY
+    from fleettui.config.yaml_document import read_yaml
+
+    document = read_yaml(data)
+    problems = [
+        ConfigProblem(path, item.line, item.key, item.message)
+        for item in document.problems
+        if item.message != EMPTY
+    ]
+    if document.value is None:
+        return {}, tuple(problems)
+    if not isinstance(document.value, dict):
+        message = "Settings are a map of keys; begin with a line such as `interval_s: 2`."
+        return {}, (*problems, ConfigProblem(path, 1, None, message))
+    values: dict[str, Any] = {}
+    base = os.path.dirname(path)
+    for key, value in document.value.items():
+        try:
+            if key not in _CHECKS:
+                raise _Refused(f"is no setting; {_suggest(key)}")
+            if value is not None:
+                values[key] = _CHECKS[key](value, base)
+        except _Refused as refused:
+            shown = _printable(key)
+            problems.append(ConfigProblem(path, document.line_of((key,)), shown, f"{shown} {refused}."))
+    return values, tuple(sorted(problems, key=lambda problem: problem.line or 0))
+
+
+def _read_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[ConfigProblem]]:
+    values: dict[str, Any] = {}
+    problems: list[ConfigProblem] = []
+    for key in _FROM_ENVIRONMENT:
+        variable = f"FLEETTUI_{key.upper()}"
+        text = environ.get(variable, "").strip()
+        if not text:
+            continue
+        value: Any = text
+        if key in ("interval_s", "history_minutes"):
+            value = _number_in(text)
+        elif key == "readonly":
+            value = {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
+        try:
+            values[key] = _CHECKS[key](value, ".")
+        except _Refused as refused:
+            problems.append(ConfigProblem(f"${variable}", None, key, f"${variable} {refused}."))
+    return values, problems
+
+
+def _suggest(key: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key.lower().replace("-", "_"), _CHECKS, 1, 0.5)
+    known = ", ".join(_CHECKS)
+    return f"write {near[0]} if that is meant, else remove it" if near else f"remove it; known are {known}"
+
+
+def _number_in(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "\ufffd" for character in text[:80])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
+
+
+def _text(value: Any, base: str) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise _Refused("must be plain text; put it in quotes")
+    return value.strip()
+
+
+def _folder(value: Any, base: str) -> str:
+    return os.path.abspath(os.path.join(base, os.path.expanduser(_text(value, base))))  # noqa: PTH100
+
+
+def _number(low: float, high: float) -> Callable[[Any, str], float]:
+    def check(value: Any, base: str) -> float:
+        if not _is_number(value) or not low <= value <= high:
+            raise _Refused(f"must be a number from {low:g} to {high:g}")
+        return float(value)
+
+    return check
+
+
+def _switch(value: Any, base: str) -> bool:
+    if not isinstance(value, bool):
+        raise _Refused("must be true or false")
+    return value
+
+
+def _glyphs(value: Any, base: str) -> str:
+    if value not in ("unicode", "ascii"):
+        raise _Refused("must be unicode or ascii")
+    return str(value)
+
+
+def _url(value: Any, base: str) -> str:
+    text = _text(value, base)
+    if not text.startswith(("http://", "https://")) or " " in text or len(text.split("://", 1)[1]) == 0:
+        raise _Refused("must be a URL such as http://127.0.0.1:3038")
+    return text.rstrip("/")
+
+
+def _texts(value: Any, base: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
+        raise _Refused("must be a list of names, such as [name, health, vram]")
+    return tuple(item.strip() for item in value)
+
+
+def _keys(value: Any, base: str) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(item, str) and item for item in value.values()):
+        raise _Refused('must be a map of action to key, such as {quit: "q"}; put keys such as "1" in quotes')
+    return dict(value)
+
+
+def _thresholds(value: Any, base: str) -> Thresholds:
+    names = ("memory", "utilisation", "temperature")
+    if not isinstance(value, dict) or not value.keys() <= set(names):
+        raise _Refused(f"must be a map of {', '.join(names)}, such as {{memory: [70, 90]}}")
+    for name, pair in value.items():
+        is_pair = isinstance(pair, list) and len(pair) == 2 and all(_is_number(item) for item in pair)
+        if not is_pair or not 0 <= pair[0] <= pair[1]:
+            raise _Refused(f"needs two rising numbers for {name}, yellow and red, such as [70, 90]")
+    return Thresholds(**{name: (float(pair[0]), float(pair[1])) for name, pair in value.items()})
+
+
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "interval_s": _number(0.5, 3600),
+    "machines": _folder,
+    "catalog": _folder,
+    "state_dir": _folder,
+    "theme": _text,
+    "glyphs": _glyphs,
+    "thresholds": _thresholds,
+    "keys": _keys,
+    "columns": _texts,
+    "readonly": _switch,
+    "server": _url,
+    "history_minutes": _number(1, 1440),
+}
+"""Every key of settings.yaml. A relative folder counts from the file's own folder."""
+
+_FROM_ENVIRONMENT = (
+    "interval_s", "machines", "catalog", "state_dir", "theme", "glyphs", "readonly", "server",
+    "history_minutes",
+)  # fmt: skip
+"""Keys that also have a variable: those with one plain value."""
