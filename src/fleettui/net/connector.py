@@ -1,0 +1,167 @@
+"""Makes links. One per process: configuration, known hosts, keys and options are parsed once and shared."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fleettui.model.machine import ConfigProblem, Machine
+from fleettui.net.errors import LinkError
+from fleettui.net.hops import Hop, plan_hops
+from fleettui.net.host_keys import HostTrust, KnownHosts
+from fleettui.net.link import Link
+from fleettui.net.settings import ConnectorSettings
+from fleettui.net.ssh_config import SshConfig
+from fleettui.net.stamps import Stamps
+
+if TYPE_CHECKING:
+    from fleettui.net.dialers import LoginContext
+    from fleettui.net.identities import KeyRing
+    from fleettui.net.jumps import Jump, Jumps
+    from fleettui.net.login import Login
+
+JITTER_S = 0.1
+"""Logins that start together are spread over this, so that a fleet behind one firewall is no burst."""
+
+
+class Connector:
+    """Hands out links; `link_for` is cheap, everything slow happens in `Link.open`."""
+
+    def __init__(self, settings: ConnectorSettings | None = None) -> None:
+        self.settings = settings or ConnectorSettings.from_environment()
+        self._config = SshConfig(self.settings.home)
+        self._config_stamps: Stamps | None = None
+        self._known: dict[tuple[str, ...], tuple[Stamps, KnownHosts]] = {}
+        self._ssh: _SshParts | None = None
+        self._opening = 0
+
+    async def warm(self) -> None:
+        """Import asyncssh in a thread (0.35 s), so that the first paint does not wait for it."""
+        await asyncio.to_thread(_import_ssh)
+
+    def link_for(self, machine: Machine, pins: Sequence[str] = ()) -> Link:
+        """A fresh, unopened link. `pins`: fingerprints approved earlier; `ssh.host_key` overrides them."""
+        if machine.ssh.is_local:
+            from fleettui.net.local_link import LocalLink
+
+            return LocalLink(machine.name)
+        from fleettui.net.ssh_link import SshLink
+
+        parts = self._parts()
+
+        async def open_login() -> tuple[Login, Jump | None]:
+            return await self._open_login(machine, tuple(pins))
+
+        where = machine.ssh.host or machine.hostname
+        port = machine.ssh.port or 22
+        return SshLink(f"{where}:{port}", open_login, parts.jumps.release, self.settings.session_s)
+
+    def problems(self) -> tuple[ConfigProblem, ...]:
+        """What was odd in ssh_config and known_hosts so far."""
+        known = [problem for _, index in self._known.values() for problem in index.problems]
+        return (*self._config.problems, *known)
+
+    def forget_failures(self) -> None:
+        """Try refusing jump hosts again: the operator asked for it."""
+        if self._ssh is not None:
+            self._ssh.jumps.forget_failures()
+
+    def close(self) -> None:
+        """End shared connections; links are closed by their owners."""
+        if self._ssh is not None:
+            self._ssh.jumps.close()
+
+    def _parts(self) -> _SshParts:
+        if self._ssh is None:
+            self._ssh = _SshParts(self.settings, self._log_in_to)
+        return self._ssh
+
+    def _load_config(self) -> SshConfig:
+        """The parsed ssh_config, read again when one of its files changed."""
+        if self._config_stamps is None or self._config_stamps.have_changed():
+            config = SshConfig(self.settings.home)
+            for path in self.settings.ssh_config_files:
+                config.add_file(path)
+            self._config, self._config_stamps = config, Stamps(config.files)
+        return self._config
+
+    def _known_hosts_for(self, hop: Hop) -> KnownHosts:
+        own = self.settings.known_hosts_files if hop.known_hosts_files is None else hop.known_hosts_files
+        files = (*own, *self.settings.global_known_hosts_files)
+        kept = self._known.get(files)
+        if kept is None or kept[0].have_changed():
+            index = KnownHosts()
+            stamps = Stamps(files)
+            for path in files:
+                try:
+                    index.add_file(path, Path(path).read_bytes().decode("utf-8", "replace"))
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    index.problems.append(
+                        ConfigProblem(path, None, None, f"cannot be read: {error.strerror}")
+                    )
+            kept = self._known[files] = (stamps, index)
+        return kept[1]
+
+    def _trust_for(self, hop: Hop) -> HostTrust:
+        return self._known_hosts_for(hop).trust_for(
+            hop.host, hop.port, alias=hop.host_key_alias, pins=hop.pins
+        )
+
+    async def _open_login(self, machine: Machine, pins: tuple[str, ...]) -> tuple[Login, Jump | None]:
+        hops = plan_hops(machine, self._load_config(), pins)
+        self._opening += 1
+        try:
+            if self._opening > 2:
+                await asyncio.sleep(random.uniform(0, JITTER_S))
+            jump: Jump | None = None
+            jumps = self._parts().jumps
+            if len(hops) > 1:
+                jump = await jumps.lease(hops[:-1])
+            try:
+                return await self._log_in_to(hops[-1], jump), jump
+            except BaseException:
+                if jump is not None:
+                    jumps.release(jump)
+                raise
+        finally:
+            self._opening -= 1
+
+    async def _log_in_to(self, hop: Hop, jump: Jump | None) -> Login:
+        from fleettui.net.dialers import Dialer
+        from fleettui.net.login import log_in
+
+        parts = self._parts()
+        trust = self._trust_for(hop)
+        keys = await parts.ring.keys_for(hop)
+        make_dialer = Dialer if jump is None else jump.make_dialer
+        if jump is not None and jump.login is None:
+            raise LinkError("lost", f"{jump.where}: jump host connection lost", jump=jump.where)
+        return await log_in(hop, trust, keys, parts.context, make_dialer)
+
+
+class _SshParts:
+    """What needs asyncssh, made on first use."""
+
+    def __init__(self, settings: ConnectorSettings, log_in_to: Any) -> None:
+        _import_ssh()
+        from fleettui.net.dialers import LoginContext
+        from fleettui.net.identities import KeyRing
+        from fleettui.net.jumps import Jumps
+        from fleettui.net.login import build_options
+
+        self.ring: KeyRing = KeyRing(settings.agent_path, settings.default_identities)
+        self.jumps: Jumps = Jumps(log_in_to, settings.max_jump_opens)
+        self.context: LoginContext = LoginContext(
+            settings, build_options(settings), asyncio.Semaphore(settings.max_logins)
+        )
+
+
+def _import_ssh() -> None:
+    import asyncssh
+
+    asyncssh.set_log_level("ERROR")  # its messages reach the operator as LinkError, not as text on stderr

@@ -1,0 +1,43 @@
+"""What goes wrong between here and a machine, in the operator's words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fleettui.model.snapshot import HostKeyOffer, LinkStage
+
+HttpFailureKind = Literal["refused", "forbidden", "timeout", "lost", "too_large", "protocol"]
+
+
+class LinkError(Exception):
+    """A link could not be opened, or an open one died."""
+
+    def __init__(
+        self,
+        stage: LinkStage,
+        text: str,
+        *,
+        offer: HostKeyOffer | None = None,
+        is_retryable: bool = True,
+        jump: str | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.stage: LinkStage = stage
+        self.text = text
+        """One line: what, where (host:port), why, what to do next."""
+        self.offer = offer
+        """The machine's own key where the stage is "host key" and approving it would help; else None."""
+        self.is_retryable = is_retryable
+        """False: trying again changes nothing until the operator does."""
+        self.jump = jump
+        """`host:port` of the jump host that failed; None when it was the machine itself."""
+
+
+class HttpFailure(Exception):
+    """A GET brought no answer."""
+
+    def __init__(self, kind: HttpFailureKind, text: str) -> None:
+        super().__init__(text)
+        self.kind: HttpFailureKind = kind
+        """refused: nobody listens; forbidden: the SSH server allows no forwarding; lost: closed half-way."""
+        self.text = text

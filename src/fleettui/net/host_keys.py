@@ -1,0 +1,214 @@
+"""Which host key is trusted: `ssh.host_key`, our own pins, then the user's known_hosts. Pure.
+
+known_hosts is indexed once, without decoding a key: a key counts by its bytes. Format: sshd(8),
+SSH_KNOWN_HOSTS FILE FORMAT; which name is looked up: sshconnect.c of OpenSSH (the address is not,
+as with its default CheckHostIP=no).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from fleettui.model.machine import ConfigProblem
+from fleettui.model.snapshot import HostKeyOffer
+
+KeyVerdict = Literal["trusted", "unknown", "changed", "revoked"]
+_MARKERS = {"": "key", "@cert-authority": "authority", "@revoked": "revoked"}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """A key of a known_hosts line."""
+
+    kind: Literal["key", "authority", "revoked"]
+    key_type: str
+    """`ssh-ed25519`, …"""
+    blob: bytes
+    """The public key as it goes over the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostTrust:
+    """What one host's key is compared with."""
+
+    fingerprints: tuple[str, ...] = ()
+    """`ssh.host_key` and pins: when there are any, nothing else counts."""
+    keys: tuple[KnownKey, ...] = ()
+    fallback_keys: tuple[KnownKey, ...] = ()
+    """Keys of the bare name where the port is not 22: a match is trusted, a mismatch says nothing."""
+
+    @property
+    def authorities(self) -> tuple[KnownKey, ...]:
+        """Keys that may sign host certificates."""
+        if self.fingerprints:
+            return ()
+        return tuple(key for key in self.keys + self.fallback_keys if key.kind == "authority")
+
+    @property
+    def revoked(self) -> tuple[KnownKey, ...]:
+        return tuple(key for key in self.keys + self.fallback_keys if key.kind == "revoked")
+
+    @property
+    def key_types(self) -> tuple[str, ...]:
+        """Types of the keys we know, to be asked for first."""
+        known = [key for key in self.keys + self.fallback_keys if key.kind == "key"]
+        return tuple(dict.fromkeys(key.key_type for key in known))
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """Fingerprints we know."""
+        if self.fingerprints:
+            return self.fingerprints
+        return tuple(fingerprint_of(key.blob) for key in self.keys if key.kind == "key")
+
+    def judge(self, blob: bytes) -> KeyVerdict:
+        """Compare an offered key."""
+        if any(key.blob == blob for key in self.revoked):
+            return "revoked"
+        if self.fingerprints:
+            return "trusted" if fingerprint_of(blob) in self.fingerprints else "changed"
+        known = [key for key in self.keys if key.kind == "key"]
+        if any(key.blob == blob for key in known):
+            return "trusted"
+        if any(key.kind == "key" and key.blob == blob for key in self.fallback_keys):
+            return "trusted"
+        return "changed" if known else "unknown"
+
+
+def fingerprint_of(blob: bytes) -> str:
+    """`SHA256:…` as ssh-keygen prints it."""
+    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
+
+
+def offer_of(key_type: str, blob: bytes, expected: tuple[str, ...] = ()) -> HostKeyOffer:
+    """What a machine offered, for the operator to compare."""
+    code = base64.b32encode(hashlib.sha256(blob).digest()).decode()[:8]
+    return HostKeyOffer(
+        key_type=short_key_type(key_type),
+        fingerprint=fingerprint_of(blob),
+        code=f"{code[:4]}-{code[4:]}",
+        expected=expected,
+    )
+
+
+def short_key_type(key_type: str) -> str:
+    """`ssh-ed25519` -> `ED25519`, as ssh-keygen names it."""
+    name = key_type.partition("@")[0]
+    is_sk = name.startswith("sk-")
+    for needle, short in (("ed25519", "ED25519"), ("ecdsa", "ECDSA"), ("ed448", "ED448"), ("rsa", "RSA")):
+        if needle in name:
+            return short + ("-SK" if is_sk else "")
+    return "DSA" if "dss" in name else name.upper()
+
+
+def normalise_fingerprint(text: str) -> str:
+    """`SHA256:abc=` or bare base64 -> `SHA256:abc`."""
+    text = text.strip()
+    if text[:7].upper() == "SHA256:":
+        text = text[7:]
+    return "SHA256:" + text.rstrip("=")
+
+
+@dataclass(slots=True)
+class KnownHosts:
+    """An index over known_hosts files."""
+
+    problems: list[ConfigProblem] = field(default_factory=list)
+    _exact: dict[str, list[KnownKey]] = field(default_factory=dict)
+    _patterns: list[tuple[tuple[str, ...], KnownKey]] = field(default_factory=list)
+    _hashed: list[tuple[bytes, bytes, KnownKey]] = field(default_factory=list)
+
+    def add_file(self, path: str, text: str) -> None:
+        """Index a file; an odd line is skipped and noted."""
+        for number, raw in enumerate(text.splitlines(), 1):
+            line = raw.strip()
+            if line and not line.startswith("#"):
+                reason = self._add_line(line)
+                if reason:
+                    self.problems.append(ConfigProblem(path, number, None, f"{reason}; the line is skipped"))
+
+    def trust_for(self, host: str, port: int, *, alias: str | None, pins: Sequence[str] = ()) -> HostTrust:
+        """What is known of a host under the name the operator uses."""
+        name = (alias or host).lower()
+        fingerprints = tuple(normalise_fingerprint(pin) for pin in pins)
+        if alias or port == 22:
+            return HostTrust(fingerprints, self._find(name))
+        return HostTrust(fingerprints, self._find(f"[{name}]:{port}"), self._find(name))
+
+    def _find(self, name: str) -> tuple[KnownKey, ...]:
+        found = list(self._exact.get(name, ()))
+        for patterns, key in self._patterns:
+            if _matches(name, patterns):
+                found.append(key)
+        encoded = name.encode()
+        for salt, digest, key in self._hashed:
+            if hmac.digest(salt, encoded, "sha1") == digest:
+                found.append(key)
+        return tuple(dict.fromkeys(found))
+
+    def _add_line(self, line: str) -> str | None:
+        """Index one line; returns what is wrong with it."""
+        words = line.split()
+        marker = words.pop(0).lower() if words[0].startswith("@") else ""
+        kind = _MARKERS.get(marker)
+        if kind is None:
+            return f"unknown marker {marker[:40]}"
+        if len(words) < 3:
+            return "not a known_hosts entry (names, key type, key)"
+        names, key_type, encoded = words[:3]
+        if key_type.isdigit():
+            return "SSH protocol 1 key"
+        try:
+            blob = base64.b64decode(encoded, validate=True)
+        except (binascii.Error, ValueError):
+            return "the key is not base64"
+        length = int.from_bytes(blob[:4], "big")
+        if blob[4 : 4 + length].decode("ascii", "replace") != key_type:
+            return f"the key is not of the type it says ({key_type[:40]})"
+        key = KnownKey(kind, key_type, blob)  # type: ignore[arg-type]
+        if names.startswith("|"):
+            return self._add_hashed(names, key)
+        patterns = tuple(part.lower() for part in names.split(",") if part)
+        if any(char in names for char in "*?!"):
+            self._patterns.append((patterns, key))
+        else:
+            for part in patterns:
+                self._exact.setdefault(part.removesuffix(":22") if part.startswith("[") else part, []).append(
+                    key
+                )
+        return None
+
+    def _add_hashed(self, names: str, key: KnownKey) -> str | None:
+        parts = names.split("|")
+        if len(parts) != 4 or parts[1] != "1":
+            return f"unknown hash form {names[:12]}"
+        try:
+            salt, digest = base64.b64decode(parts[2]), base64.b64decode(parts[3])
+        except (binascii.Error, ValueError):
+            return "the hashed name is not base64"
+        self._hashed.append((salt, digest, key))
+        return None
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    """OpenSSH's match_hostname: one negated match rules the line out, else any match counts."""
+    is_match = False
+    for pattern in patterns:
+        is_negated = pattern.startswith("!")
+        if match_glob(name, pattern[1:] if is_negated else pattern):
+            if is_negated:
+                return False
+            is_match = True
+    return is_match
+
+
+def match_glob(name: str, pattern: str) -> bool:
+    """`*` and `?` only; a bracket is a plain character here, as in `[host]:port`."""
+    return fnmatchcase(name, pattern.replace("[", "[[]"))

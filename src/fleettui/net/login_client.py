@@ -1,0 +1,87 @@
+"""asyncssh's callbacks during a login: the verdict on the host key, the keys offered, how far it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import asyncssh
+
+from fleettui.model.snapshot import HostKeyOffer, LinkStage
+from fleettui.net.hops import Hop
+from fleettui.net.host_keys import HostTrust, KeyVerdict, offer_of
+from fleettui.net.identities import KeySet
+
+LossCallback = Callable[[Exception | None], None]
+
+
+class LoginClient(asyncssh.SSHClient):
+    """asyncssh's callbacks during one login and, afterwards, the news of its end."""
+
+    def __init__(self, hop: Hop, trust: HostTrust, keys: KeySet, on_accepted: Callable[[], None]) -> None:
+        self.stage: LinkStage = "connect"
+        self.verdict: KeyVerdict | None = None
+        self.offer: HostKeyOffer | None = None
+        self.offered_algorithm = ""
+        self.wanted_methods: list[str] = []
+        self.is_out_of_keys = False
+        self.connection: asyncssh.SSHClientConnection | None = None
+        self.on_lost: LossCallback | None = None
+        self._hop = hop
+        self.trust = trust
+        self.keys = keys
+        self._on_accepted = on_accepted
+
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        self.connection = conn
+        self.stage = "greeting"
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.on_lost is not None:
+            on_lost, self.on_lost = self.on_lost, None
+            on_lost(exc)
+
+    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
+        """The only place that lets a login go on; nothing was sent of user or key before."""
+        self.stage = "host key"
+        blob = key.public_data
+        self.offered_algorithm = key.get_algorithm()
+        self.verdict = self.trust.judge(blob)
+        if self.verdict != "trusted":
+            expected = self.trust.expected if self.verdict == "changed" else ()
+            self.offer = offer_of(self.offered_algorithm, blob, expected)
+            return False
+        self._accept()
+        return True
+
+    def validate_host_ca_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
+        """A host certificate's signer; asyncssh then checks its names and dates."""
+        self.stage = "host key"
+        if any(known.blob == key.public_data for known in self.trust.authorities):
+            self._accept()
+            return True
+        return False
+
+    def _accept(self) -> None:
+        self.stage = "authentication"
+        self._on_accepted()
+
+    def public_key_auth_requested(self) -> Any:
+        if self.is_out_of_keys or not self.keys.keys:
+            self.is_out_of_keys = True
+            return None
+        keys, self.keys.keys = self.keys.keys, []
+        return keys
+
+    def kbdint_auth_requested(self) -> None:
+        self.wanted_methods.append("keyboard-interactive")
+
+    def password_auth_requested(self) -> None:
+        self.wanted_methods.append("password")
+
+    @property
+    def stage_now(self) -> LinkStage:
+        """The callbacks' stage, refined by the server's version line."""
+        if self.stage == "greeting" and self.connection is not None:
+            return "key exchange" if self.connection.get_extra_info("server_version") else "greeting"
+        return self.stage

@@ -1,0 +1,102 @@
+"""Why a login failed, in the operator's words: what, where, what to do next."""
+
+from __future__ import annotations
+
+import asyncssh
+
+from fleettui.net.dial import describe_greeting, explain_os_error
+from fleettui.net.dialers import Dialer
+from fleettui.net.errors import LinkError
+from fleettui.net.hops import Hop
+from fleettui.net.login_client import LoginClient
+from fleettui.net.settings import ConnectorSettings
+
+
+def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dialer) -> LinkError:
+    """The operator's words for what ended a login."""
+    where = hop.where
+    reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+    if isinstance(error, asyncssh.HostKeyNotVerifiable) or client.offer is not None:
+        return _explain_host_key(where, reason, client)
+    if isinstance(error, asyncssh.PermissionDenied):
+        return _explain_denial(hop, client)
+    stage = client.stage_now
+    if stage == "connect":
+        if isinstance(error, OSError):
+            what, hint = explain_os_error(error)
+            return LinkError("connect", f"{where}: {what}; {hint}" if hint else f"{where}: {what}")
+        return LinkError("settings", f"{where}: {reason}; check user and ssh settings", is_retryable=False)
+    if stage == "greeting":
+        head = dialer.guard.head if dialer.guard is not None else b""
+        return LinkError("greeting", describe_greeting(where, head))
+    if stage == "key exchange":
+        return LinkError("key exchange", f"{where}: key exchange failed: {reason}")
+    if "authentication failures" in reason.lower():
+        return LinkError(
+            "authentication",
+            f"{where}: the server hung up after too many keys; name one with ssh.identity or IdentitiesOnly",
+            is_retryable=False,
+        )
+    return LinkError(stage, f"{where}: the connection ended during {stage}: {reason}")
+
+
+def _explain_host_key(where: str, reason: str, client: LoginClient) -> LinkError:
+    offer = client.offer
+    if client.verdict == "revoked" or "revoked" in reason:
+        return LinkError(
+            "host key",
+            f"{where}: its host key is revoked in known_hosts; nothing was sent",
+            is_retryable=False,
+        )
+    if offer is None:
+        return LinkError("host key", f"{where}: host certificate not accepted: {reason}", is_retryable=False)
+    shown = f"{offer.key_type} {offer.fingerprint}"
+    if client.verdict == "changed":
+        known = ", ".join(offer.expected)
+        text = f"{where}: HOST KEY CHANGED: now {shown}, known is {known}; find out why before you approve it"
+    else:
+        text = f"{where}: unknown host key {shown}; compare it on the machine, then approve it"
+    return LinkError("host key", text, offer=offer, is_retryable=False)
+
+
+def _explain_denial(hop: Hop, client: LoginClient) -> LinkError:
+    where, keys = hop.where, client.keys
+    methods = ", ".join(dict.fromkeys(client.wanted_methods))
+    if methods and not client.is_out_of_keys:
+        text = (
+            f"{where}: needs interactive login ({methods}), not possible unattended; allow {hop.user} a key"
+        )
+    else:
+        text = f"{where}: no key of ours may log in as {hop.user}"
+        if keys.problems:
+            text += "; " + "; ".join(keys.problems[:3])
+        else:
+            text += "; check ssh.user, ssh.identity and the machine's authorized_keys"
+    return LinkError("authentication", text, is_retryable=False)
+
+
+def explain_timeout(
+    hop: Hop, client: LoginClient, dialer: Dialer | None, settings: ConnectorSettings
+) -> LinkError:
+    where, stage = hop.where, client.stage_now
+    within = f"within {settings.connect_s:g} s"
+    for_login = f"within {settings.authentication_s:g} s"
+    if stage == "authentication":
+        return LinkError(
+            stage,
+            f"{where}: no answer to the login {for_login}; is the machine overloaded?",
+        )
+    if stage == "greeting":
+        return LinkError(
+            stage,
+            f"{where}: accepts connections, no SSH greeting {within}; is sshd hung, is ssh.port right?",
+        )
+    if stage == "connect":
+        if dialer is not None and dialer.guard is not None:
+            return LinkError(
+                "greeting", f"{where}: no SSH greeting {within}; is sshd hung, is ssh.port right?"
+            )
+        return LinkError("connect", f"{where}: no connection {within}; is the machine on, is DNS slow?")
+    return LinkError(
+        "key exchange", f"{where}: the key exchange was not done {within}; is the machine overloaded?"
+    )
