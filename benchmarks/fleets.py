@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fleettui.demo.launcher import DemoFleet
 
-from measure import clean_environment
+from measure import clean_environment, machine_busy_s
 
 HERE = Path(__file__).resolve().parent
 FLEETTUI = (sys.executable, "-m", "fleettui")
@@ -39,7 +39,8 @@ class Fleet:
 @contextmanager
 def demo_fleet(machines: int, cards: int | None = None) -> Iterator[Fleet]:
     """The simulated fleet: an SSH server and an Ollama stand-in for each machine."""
-    with DemoFleet(machines=machines, cards_each=cards) as demo:
+    arguments = () if cards is None else ("--cards-each", str(cards))
+    with DemoFleet(machines=machines, arguments=arguments) as demo:
         yield Fleet(str(demo.machines_dir), (demo.pid,))
 
 
@@ -126,8 +127,6 @@ class Screen:
 
 def wait_until_quiet(limit_cores: float = 0.15, patience_s: float = 20.0) -> float:
     """Wait until the machine does little else; returns the last reading, cores."""
-    from measure import machine_busy_s
-
     deadline = time.monotonic() + patience_s
     while True:
         busy, started = machine_busy_s(), time.perf_counter()

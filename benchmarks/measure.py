@@ -295,11 +295,12 @@ def ssh_version() -> str:
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """Environment for measured processes: no agent, no settings of whoever runs the benchmark."""
-    dropped = ("SSH_AUTH_SOCK", "NO_COLOR", "PYTHONPATH", "PYTHONDEVMODE", "TMUX")
+    """Environment for measured processes: this checkout, no agent and no settings of whoever runs them."""
+    dropped = ("SSH_AUTH_SOCK", "NO_COLOR", "PYTHONDEVMODE", "TMUX")
     kept = {
         name: value
         for name, value in os.environ.items()
         if name not in dropped and not name.startswith(("FLEETTUI_", "XDG_", "TEXTUAL"))
     }
-    return {**kept, "TERM": "xterm-256color", "LANG": "C.UTF-8", "COLORTERM": "truecolor", **more}
+    terminal = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "COLORTERM": "truecolor"}
+    return {**kept, **terminal, "PYTHONPATH": str(ROOT / "src"), **more}
