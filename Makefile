@@ -83,12 +83,12 @@ setup-runtime:
 	@sh scripts/setup.sh runtime
 
 setup-test:
-	@sh scripts/setup.sh test
 	@sh scripts/system.sh test
+	@sh scripts/setup.sh test
 
 setup-check:
-	@sh scripts/setup.sh check
 	@sh scripts/system.sh test
+	@sh scripts/setup.sh check
 
 clean:  ## remove all that make made: environment, caches, builds
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache bench-results

@@ -20,7 +20,6 @@ from fcntl import ioctl
 from pathlib import Path
 
 from fleettui.demo.launcher import DemoFleet
-
 from measure import clean_environment, machine_busy_s
 
 HERE = Path(__file__).resolve().parent
