@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -90,6 +92,31 @@ def test_each_dependency_has_its_reason(requirement: str) -> None:
     ]
     assert lines, requirement
     assert all(re.search(r"#\s*\S.{5,}$", line) for line in lines), f"{requirement}: no comment says why"
+
+
+# Where the module is not called like the package that brings it.
+PACKAGE_OF_MODULE = {"yaml": "pyyaml", "pydantic_core": "pydantic"}
+
+
+def test_each_import_of_the_package_is_declared() -> None:
+    project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
+    lists = [project["dependencies"], *project.get("optional-dependencies", {}).values()]
+    declared = {re.split(r"[<>=!~\[; ]", text, maxsplit=1)[0].lower() for group in lists for text in group}
+    undeclared = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=names):
+                    modules = [alias.name for alias in names]
+                case ast.ImportFrom(module=str(module), level=0):
+                    modules = [module]
+                case _:
+                    continue
+            for top in {module.partition(".")[0] for module in modules}:
+                if top not in sys.stdlib_module_names and top != "fleettui":
+                    package = PACKAGE_OF_MODULE.get(top, top)
+                    undeclared |= set() if package in declared else {f"{path.relative_to(ROOT)}: {package}"}
+    assert sorted(undeclared) == []
 
 
 def test_each_dependency_is_pinned_inside_its_range() -> None:
