@@ -46,7 +46,7 @@ def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | N
     has_cards = snapshot.gpu is not None and bool(snapshot.gpu.cards)
     if status is not None and not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
         text = f"nvidia-smi does not answer since {hh_mm(status.since, utc_offset_s)}"
-        text += ": a hung driver needs a reboot; nothing else of the machine is affected"
+        text += ": a hung driver needs a reboot"
         return [Reason("unhealthy" if machine.declares_gpus else "degraded", "gpu_late", text)]
     severity: Severity = "unhealthy" if machine.declares_gpus and not has_cards else "degraded"
     if problem is not None:
@@ -144,7 +144,10 @@ def _card_reasons(snapshot: MachineSnapshot, card: GpuCard) -> list[Reason]:
 
 def _memory_reasons(snapshot: MachineSnapshot) -> list[Reason]:
     """VRAM that nobody accounts for, and runners without a copy."""
-    reasons = []
+    reasons: list[Reason] = []
+    status = snapshot.sources.get("gpu")
+    if status is not None and status.state != "ok":
+        return reasons  # old figures of the cards against new ones of the engines explain nothing
     unexplained = unexplained_mib(snapshot)
     if not isinstance(unexplained, Unknown) and unexplained > UNEXPLAINED_LIMIT_MIB:
         where = _card_most_used_by_nobody(snapshot)

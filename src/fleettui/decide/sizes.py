@@ -19,7 +19,7 @@ _MIB_OF_UNIT = {
 """`gb` and `mb` mean the binary units too: it is what nvidia-smi and Ollama users write for them."""
 
 
-def parse_mib(text: str) -> int:
+def parse_vram_mib(text: str) -> int:
     """MiB of `4` (GiB), `4GiB`, `4.5 G`, `4000MiB`; rounded up, so that a limit is never softened.
 
     Raises ValueError with a sentence that says what is accepted.

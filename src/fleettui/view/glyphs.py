@@ -1,0 +1,84 @@
+"""Signs of the screen in two sets: Unicode, and ASCII for terminals that have no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fleettui.model.snapshot import Health
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One set of signs. Each is one column wide, `ellipsis` aside."""
+
+    healthy: str = "●"
+    degraded: str = "◐"
+    unhealthy: str = "▲"
+    offline: str = "✗"
+    unknown: str = "?"
+    expanded: str = "▾"
+    collapsed: str = "▸"
+    flag: str = "⚑"
+    bar_left: str = "▕"
+    bar_right: str = "▏"
+    bar_parts: tuple[str, ...] = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█")
+    """Nothing to full; the last one fills a column."""
+    ascending: str = "▴"
+    descending: str = "▾"
+    down: str = "↓"
+    up: str = "↑"
+    dot: str = "·"
+    dash: str = "–"
+    ellipsis: str = "…"
+    is_ascii: bool = False
+
+    def of_health(self, health: Health) -> str:
+        """The sign of a health."""
+        return {
+            "healthy": self.healthy,
+            "degraded": self.degraded,
+            "unhealthy": self.unhealthy,
+            "offline": self.offline,
+        }.get(health, self.unknown)
+
+    def plain(self, text: str) -> str:
+        """The text with our own typographic signs replaced where the set has no more than ASCII."""
+        return text.translate(_TO_ASCII) if self.is_ascii and not text.isascii() else text
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs(
+    healthy="*",
+    degraded="~",
+    unhealthy="!",
+    offline="x",
+    expanded="v",
+    collapsed=">",
+    flag="!",
+    bar_left="[",
+    bar_right="]",
+    bar_parts=("", "#"),
+    ascending="^",
+    descending="v",
+    down="<",
+    up=">",
+    dot="-",
+    dash="-",
+    ellipsis="~",
+    is_ascii=True,
+)
+_TO_ASCII = {
+    ord("–"): "-",
+    ord("…"): "~",
+    ord("·"): "-",
+    ord("°"): None,
+    ord("×"): "x",
+    ord("⚑"): "!",
+    ord("↓"): "<",
+    ord("↑"): ">",
+}
+
+
+def glyphs_of(name: str) -> Glyphs:
+    """The set that `glyphs:` in the settings names."""
+    return ASCII if name == "ascii" else UNICODE

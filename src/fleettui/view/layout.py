@@ -1,0 +1,158 @@
+"""Which columns a table of some width has, and where each stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
+from fleettui.view.cells import Cell, Cells, fit_cells
+from fleettui.view.columns import COLUMNS, Column
+from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.text import cell_width, clean
+
+NARROW = 80
+"""Below, the table collapses to machine, health and VRAM."""
+_NARROW_KEYS = ("machine", "health", "vram")
+_WORDLESS = 54
+"""Below, health is a sign without its word."""
+_MACHINE_INDENT = 3
+_MACHINE_MIN, _MACHINE_MAX = 14, 28
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One column at its place."""
+
+    column: Column
+    start: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """How a table is drawn. Compared by identity: keep it until width, columns or settings change."""
+
+    width: int
+    places: tuple[Place, ...]
+    gap: int
+    interval_s: float
+    glyphs: Glyphs = UNICODE
+    thresholds: Thresholds = DEFAULT_THRESHOLDS
+    utc_offset_s: int | None = None
+    has_hints: bool = True
+    """Name keys to press, as in `a to review`."""
+
+    def place_of(self, key: str) -> Place | None:
+        """Where a column stands, None when it is not shown."""
+        return next((place for place in self.places if place.column.key == key), None)
+
+    def has(self, key: str) -> bool:
+        """True when the column is shown."""
+        return self.place_of(key) is not None
+
+    def column_at(self, x: int) -> str | None:
+        """Key of the column under a screen column, for clicks on the header."""
+        for place in reversed(self.places):
+            if x >= place.start:
+                return place.column.key
+        return None
+
+    @property
+    def fresh_s(self) -> float:
+        """Age up to which a value counts as now."""
+        return 2 * self.interval_s
+
+
+def make_layout(
+    width: int,
+    names: Iterable[str] = (),
+    *,
+    interval_s: float = 2.0,
+    columns: Iterable[str] | None = None,
+    glyphs: Glyphs = UNICODE,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    utc_offset_s: int | None = None,
+    has_hints: bool = True,
+) -> Layout:
+    """The layout for a width. `names`: machines, the longest decides the first column; `columns`: keys to
+    choose from, None for all."""
+    shown = max((cell_width(clean(name)) for name in names), default=0)
+    machine_width = min(max(shown + _MACHINE_INDENT, _MACHINE_MIN), _MACHINE_MAX, max(12, width // 3))
+    is_narrow = width < NARROW
+    gap = 1 if width < 100 else 2
+    wanted = set(columns) if columns is not None else {column.key for column in COLUMNS}
+    offered = [
+        column
+        for column in COLUMNS
+        if (column.key in _NARROW_KEYS if is_narrow else column.key in wanted or column.key == "machine")
+    ]
+    minima = {column.key: column.min_width for column in offered}
+    minima["machine"] = machine_width
+    if width < _WORDLESS:
+        minima["health"] = 1
+    chosen = _choose(offered, minima, width, gap)
+    widths = _grow(chosen, minima, width, gap)
+    places, x = [], 0
+    for column in chosen:
+        places.append(Place(column, x, widths[column.key]))
+        x += widths[column.key] + gap
+    return Layout(width, tuple(places), gap, interval_s, glyphs, thresholds, utc_offset_s, has_hints)
+
+
+def fleet_layout(fleet: FleetSnapshot, width: int, glyphs: Glyphs = UNICODE) -> Layout:
+    """The layout for a fleet with everything else left as it is."""
+    names = [snapshot.name for snapshot in fleet.machines]
+    return make_layout(width, names, interval_s=fleet.interval_s, glyphs=glyphs)
+
+
+def _choose(offered: list[Column], minima: dict[str, int], width: int, gap: int) -> list[Column]:
+    """The columns that fit, most important first; order of the table kept."""
+    room = width - 1
+    kept: set[str] = set()
+    for column in sorted(offered, key=lambda item: item.priority):
+        need = minima[column.key] + (gap if kept else 0)
+        if need > room and kept:
+            break
+        room -= need
+        kept.add(column.key)
+    return [column for column in offered if column.key in kept]
+
+
+def _grow(chosen: list[Column], minima: dict[str, int], width: int, gap: int) -> dict[str, int]:
+    """Spare room by weight, up to each column's largest width."""
+    widths = {column.key: minima[column.key] for column in chosen}
+    spare = width - 1 - sum(widths.values()) - gap * (len(chosen) - 1)
+    while spare > 0:
+        growing = [c for c in chosen if c.weight and widths[c.key] < c.max_width]
+        if not growing:
+            break
+        weight = sum(column.weight for column in growing)
+        share, given = spare, 0
+        for column in growing:
+            extra = min(
+                max(1, share * column.weight // weight), column.max_width - widths[column.key], spare - given
+            )
+            widths[column.key] += extra
+            given += extra
+            if given >= spare:
+                break
+        spare -= given
+    return widths
+
+
+def header_cells(layout: Layout, sort_key: str | None = None, *, is_descending: bool = False) -> Cells:
+    """The header line; the column that orders the table carries an arrow."""
+    cells: list[Cell] = []
+    glyphs = layout.glyphs
+    for place in layout.places:
+        title = place.column.title if place.width >= len(place.column.title) else ""
+        if place.column.key == "machine":
+            title = " " * _MACHINE_INDENT + title
+        if place.column.key == sort_key and title:
+            title = f"{title} {glyphs.descending if is_descending else glyphs.ascending}"
+        if cells:
+            cells.append(Cell(" " * layout.gap))
+        cells.extend(fit_cells((Cell(title, "title"),), place.width, place.column.align, glyphs.ellipsis))
+    return tuple(cells)

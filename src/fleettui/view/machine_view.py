@@ -1,0 +1,77 @@
+"""One machine prepared for its cells: sums, freshness, what lies on which card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fleettui.model.residency import CardShare, shares_of
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.vram import VramSum, has_no_gpu, vram_sum
+
+if TYPE_CHECKING:
+    from fleettui.view.layout import Layout
+
+
+@dataclass(frozen=True)
+class MachineView:
+    """A snapshot, the time, and the layout it is drawn in."""
+
+    snapshot: MachineSnapshot
+    now: float
+    layout: Layout
+    is_expanded: bool = False
+
+    @cached_property
+    def vram(self) -> VramSum:
+        return vram_sum(self.snapshot)
+
+    @cached_property
+    def shares(self) -> tuple[CardShare, ...]:
+        return shares_of(self.snapshot)
+
+    @cached_property
+    def has_no_gpu(self) -> bool:
+        return has_no_gpu(self.snapshot)
+
+    @cached_property
+    def is_unified(self) -> bool:
+        gpu = self.snapshot.gpu
+        return gpu is not None and any(card.is_unified for card in gpu.cards)
+
+    @cached_property
+    def age_s(self) -> float | None:
+        return self.snapshot.age_s(self.now)
+
+    @cached_property
+    def is_answering(self) -> bool:
+        """True when the machine's own row shows values; else an error or a fingerprint goes across it."""
+        return self.snapshot.trust == "approved" and self.snapshot.health not in {"offline", "unknown"}
+
+    @cached_property
+    def is_stale(self) -> bool:
+        """True when nothing of it is fresh: it is shown dimmed."""
+        return not self.is_answering or self.age_s is None or self.age_s > self.layout.fresh_s
+
+    def is_source_stale(self, *names: str) -> bool:
+        """True when none of these sources was read lately; an unlisted source ages with the machine."""
+        if self.is_stale:
+            return True
+        ages = [
+            status.age_s(self.now)
+            for name in names
+            if (status := self.snapshot.sources.get(name)) is not None and status.state != "unsupported"
+        ]
+        known = [age for age in ages if age is not None]
+        return bool(known) and min(known) > max(self.layout.fresh_s, 6.0)
+
+    @cached_property
+    def is_gpu_stale(self) -> bool:
+        return self.is_source_stale("gpu")
+
+    @cached_property
+    def is_engine_stale(self) -> bool:
+        names: list[str] = [engine.kind for engine in self.snapshot.engines]
+        names += [f"{engine.kind}:{engine.port}" for engine in self.snapshot.engines]
+        return self.is_source_stale(*names)

@@ -1,0 +1,56 @@
+"""Machine files and what is wrong with them, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fleettui.model.machine import ConfigProblem, Machine
+from fleettui.view.text import cell_width, clean, fit
+from fleettui.view.units import count
+
+
+def problem_line(problem: ConfigProblem) -> str:
+    """`machines/ada.yaml:7: network.hostname: required …`, as compilers write it."""
+    place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+    key = f" {problem.key}:" if problem.key else ""
+    return clean(f"{place}:{key} {problem.message}")
+
+
+def problem_lines(problems: Sequence[ConfigProblem]) -> list[str]:
+    """One line for each problem."""
+    return [problem_line(problem) for problem in problems]
+
+
+def check_lines(
+    machines: Sequence[Machine], problems: Sequence[ConfigProblem], machines_dir: str
+) -> list[str]:
+    """The verdict of `machines check`: every problem, then one sentence."""
+    files = len({problem.file for problem in problems})
+    good = f"{count(len(machines), 'machine')} in {machines_dir}"
+    if not problems:
+        return [f"{good}: no problem found" if machines else f"{good}: add one file for each machine"]
+    found = f"{count(len(problems), 'problem')} in {count(files, 'file')}"
+    return [*problem_lines(problems), f"{found}; {good} can be used"]
+
+
+def machine_lines(machines: Sequence[Machine]) -> list[str]:
+    """A table of the declared machines: name, role, engine's address, GPUs, models, tags."""
+    head = ("MACHINE", "ROLE", "ADDRESS", "GPUS", "MODELS", "TAGS")
+    table = [head, *(_machine_fields(machine) for machine in machines)]
+    widths = [max(cell_width(row[index]) for row in table) for index in range(len(head))]
+    return ["  ".join(map(fit, row, widths)).rstrip() for row in table]
+
+
+def _machine_fields(machine: Machine) -> tuple[str, ...]:
+    gpus = "–" if machine.gpus is None else str(len(machine.gpus)) if machine.gpus else "cpu only"
+    if machine.ssh.is_local:
+        gpus += " (local)"
+    fields = (
+        machine.name,
+        machine.role,
+        f"{machine.hostname}:{machine.port}",
+        gpus,
+        str(len(machine.models)),
+        ", ".join(machine.tags),
+    )
+    return tuple(map(clean, fields))

@@ -1,0 +1,186 @@
+"""The answer of routing as text and JSON. Imports stay light: this is the path of a warm `--route`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fleettui.model.clock import iso_utc
+from fleettui.model.route import EXIT_UNKNOWN_MODEL, RouteCandidate, RouteDecision, RouteQuery
+from fleettui.model.unknown import Maybe, T, Unknown
+from fleettui.view.text import cell_width, clean, fit
+
+AnswerFormat = Literal["address", "host", "name", "url", "tsv", "json", "env"]
+ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("address", "host", "name", "url", "tsv", "json", "env")
+SCHEMA = 1
+_ENV_NAMES = {"ollama": "OLLAMA_HOST"}
+
+
+def route_lines(decision: RouteDecision, width: int | None = None) -> list[str]:
+    """What goes to stderr: a headline, a line per machine, warnings. `width` cuts lines, None does not."""
+    lines = [_headline(decision)]
+    names = [item.machine for item in decision.candidates] + [item.machine for item in decision.rejected]
+    name_width = max((cell_width(clean(name)) for name in names), default=0)
+    rank_width = len(str(len(decision.candidates)))
+    reasons = [clean(candidate.reason) for candidate in decision.candidates]
+    reason_width = min(max(map(cell_width, reasons), default=0), 60)
+    for rank, (candidate, reason) in enumerate(zip(decision.candidates, reasons, strict=True), 1):
+        start = f" {rank:>{rank_width}} {fit(clean(candidate.machine), name_width)}  tier {candidate.tier}  "
+        padded = reason + " " * max(0, reason_width - cell_width(reason))
+        lines.append(f"{start}{padded}  {_free_text(candidate)}")
+    for rejected in decision.rejected:
+        start = f" {'-':>{rank_width}} {fit(clean(rejected.machine), name_width)}  "
+        lines.append(start + clean(rejected.text))
+    lines += [f"note: {clean(warning.text)}" for warning in decision.warnings]
+    conclusion = _conclusion(decision)
+    if conclusion:
+        lines.append(conclusion)
+    if width is not None:
+        lines = [fit(line, width).rstrip() if cell_width(line) > width else line for line in lines]
+    return lines
+
+
+def _headline(decision: RouteDecision) -> str:
+    total = len(decision.candidates) + len(decision.rejected)
+    asked = clean(decision.query.model)
+    if not total:
+        return f"route {asked}  (no machine)"
+    ages = [item.age_s for item in decision.candidates if item.age_s is not None]
+    data = f", data {ages[0]:.1f} s old" if ages else ""
+    return f"route {asked}  ({len(decision.candidates)} eligible of {total}{data})"
+
+
+def _free_text(candidate: RouteCandidate) -> str:
+    free = candidate.free_mib
+    if isinstance(free, Unknown):
+        return f"free unknown: {free.reason}"
+    card = f" (GPU {candidate.free_gpu})" if candidate.free_gpu is not None else ""
+    return f"free {free / 1024:.1f} GiB{card}"
+
+
+def _conclusion(decision: RouteDecision) -> str:
+    """What a failure means and what to do next; nothing after a success."""
+    if decision.chosen is not None:
+        return ""
+    asked = clean(decision.query.model)
+    if decision.exit_code == EXIT_UNKNOWN_MODEL:
+        nearest = f"; nearest: {', '.join(map(clean, decision.nearest))}" if decision.nearest else ""
+        return f"error: no machine knows {asked!r}{nearest}"
+    if decision.exit_code == 4:
+        return (
+            f"error: no machine gave usable data, so nothing can be said about {asked!r}; check the network"
+        )
+    wants = _wishes(decision.query)
+    return f"error: no machine can serve {asked!r} now{wants}; retry later, or ask for less"
+
+
+def _wishes(query: RouteQuery) -> str:
+    """` (loaded, with 4.0 GiB of free VRAM)`: what a machine had to offer beyond the model."""
+    wishes = []
+    if query.require_loaded:
+        wishes.append("loaded")
+    if query.min_free_vram_mib:
+        wishes.append(f"with {query.min_free_vram_mib / 1024:.1f} GiB of free VRAM")
+    if query.context is not None:
+        wishes.append(f"with a context of {query.context}")
+    return f" ({', '.join(wishes)})" if wishes else ""
+
+
+def format_answer(decision: RouteDecision, form: AnswerFormat | str) -> str:
+    """The answer for stdout, without a final newline: one line, with `--top` one for each candidate.
+
+    Empty when nothing was chosen, except that `json` always gives its document.
+    """
+    if form == "json":
+        from fleettui.model.written import dump_json
+
+        return dump_json(route_document(decision), ensure_ascii=False)
+    top = decision.candidates[: max(1, decision.query.top)]
+    return "\n".join(_format_one(candidate, form) for candidate in top)
+
+
+def _format_one(candidate: RouteCandidate, form: str) -> str:
+    if form == "host":
+        return candidate.hostname
+    if form == "name":
+        return candidate.machine
+    if form == "url":
+        return candidate.url
+    if form == "tsv":
+        fields = (candidate.machine, candidate.hostname, str(candidate.port), str(candidate.tier))
+        return "\t".join(clean(field) for field in fields)
+    if form == "env":
+        name = _ENV_NAMES.get(candidate.engine)
+        value = candidate.address if name is not None else f"{candidate.url}/v1"
+        return f"export {name or 'OPENAI_BASE_URL'}={_quoted(value)}"
+    return candidate.address
+
+
+def _quoted(value: str) -> str:
+    """The value as one word of a POSIX shell; `shlex` costs an import."""
+    if (
+        value.isascii()
+        and value.replace(".", "").replace(":", "").replace("-", "").replace("/", "").isalnum()
+    ):
+        return value
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def route_document(
+    decision: RouteDecision, *, took_ms: float | None = None, lease: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The JSON document of `--json`; `chosen` is null when nothing was chosen."""
+    chosen = decision.chosen
+    ages = {item.machine: _age(item.age_s) for item in decision.candidates}
+    ages |= {item.machine: _age(item.age_s) for item in decision.rejected}
+    return {
+        "schema": SCHEMA,
+        "model": {
+            "asked": decision.query.model,
+            "canonical": decision.canonical,
+            "digest": _known(decision.digest),
+        },
+        "chosen": None if chosen is None else {**_candidate(chosen), "lease": lease},
+        "candidates": [
+            {"rank": rank, **_candidate(candidate)} for rank, candidate in enumerate(decision.candidates, 1)
+        ],
+        "rejected": [
+            {"name": item.machine, "codes": list(item.codes), "text": item.text} for item in decision.rejected
+        ],
+        "warnings": [{"code": warning.code, "text": warning.text} for warning in decision.warnings],
+        "nearest": list(decision.nearest),
+        "exit_code": decision.exit_code,
+        "age_s": ages,
+        "generated_at": iso_utc(decision.decided_at),
+        "took_ms": None if took_ms is None else round(took_ms, 1),
+    }
+
+
+def _candidate(candidate: RouteCandidate) -> dict[str, Any]:
+    free = candidate.free_mib
+    return {
+        "name": candidate.machine,
+        "url": candidate.url,
+        "address": candidate.address,
+        "hostname": candidate.hostname,
+        "port": candidate.port,
+        "engine": candidate.engine,
+        "model": candidate.model,
+        "tier": candidate.tier,
+        "reason": candidate.reason,
+        "resident_ctx": _known(candidate.resident_context),
+        "free_vram_gb": None if isinstance(free, Unknown) else round(free / 1024, 1),
+        "free_gpu": candidate.free_gpu,
+        "need_gb": None if candidate.need is None else round(candidate.need.mib / 1024, 1),
+        "need_basis": None if candidate.need is None else candidate.need.basis,
+        "eta_s": None,
+        "eta_basis": None,
+        "evicts": [],
+    }
+
+
+def _known(value: Maybe[T]) -> T | None:
+    return None if isinstance(value, Unknown) else value
+
+
+def _age(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

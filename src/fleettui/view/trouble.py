@@ -1,0 +1,81 @@
+"""What keeps a machine from answering, across its row: an error with the next try, or a host key."""
+
+from __future__ import annotations
+
+from fleettui.view.cells import Cell, Cells, fit_cells, width_of
+from fleettui.view.machine_view import MachineView
+from fleettui.view.text import clean
+from fleettui.view.units import remaining
+
+
+def trouble_cells(view: MachineView, width: int) -> Cells:
+    """At most `width` columns; what the operator needs to act is never cut before the rest."""
+    snapshot = view.snapshot
+    if snapshot.trust == "pending":
+        return _pending_cells(view, width)
+    if snapshot.trust == "key_changed":
+        return _changed_cells(view, width)
+    if snapshot.trust == "rejected":
+        return (Cell("host key rejected, nothing is asked", "dim"),)
+    if snapshot.health == "offline":
+        return _offline_cells(view, width)
+    link = snapshot.link
+    at = f" {clean(link.address)}" if link.address else f" {clean(snapshot.machine.hostname)}"
+    return (Cell(f"connecting to{at}" if link.state == "connecting" else "not asked yet", "dim"),)
+
+
+def _offline_cells(view: MachineView, width: int) -> Cells:
+    snapshot = view.snapshot
+    is_expected = snapshot.maintenance is not None
+    text = snapshot.reasons[0].text if snapshot.reasons else snapshot.link.error or "does not answer"
+    tail = next_try_text(view)
+    if is_expected:
+        tail = f"; expected: in maintenance{tail}"
+    first = Cell(clean(text), "dim" if is_expected else "bad")
+    room = width - len(tail)
+    if width_of((first,)) > room:
+        if room < 20:
+            return (first,)
+        return (*fit_cells((first,), room, "left", view.layout.glyphs.ellipsis), Cell(tail, "dim"))
+    return (first, Cell(tail, "dim"))
+
+
+def next_try_text(view: MachineView) -> str:
+    """`; next try in 12s`; nothing while connected or when nothing is tried."""
+    link = view.snapshot.link
+    if link.state == "connecting":
+        return "; trying now"
+    if link.next_try_at is None:
+        return ""
+    left = link.next_try_at - view.now
+    return f"; next try in {max(1, round(left))} s" if left < 90 else f"; next try in {remaining(left)}"
+
+
+def _pending_cells(view: MachineView, width: int) -> Cells:
+    offer = view.snapshot.link.offer
+    if offer is None:
+        error = view.snapshot.link.error
+        return (Cell(clean(error) if error else "host key not read yet", "dim"),)
+    hint = "  a to review" if view.layout.has_hints else ""
+    code = Cell(offer.code, "accent")
+    kind = Cell(f"  {clean(offer.key_type)}", "dim")
+    fingerprint = clean(offer.fingerprint)
+    full: Cells = (code, kind, Cell(f"  {fingerprint}"), Cell(hint, "key"))
+    if width_of(full) <= width:
+        return full
+    room = width - width_of((code, kind)) - 2 - len(hint)
+    if room < 12:
+        return (code, kind)
+    head = room - 4
+    return (code, kind, Cell(f"  {fingerprint[:head]}…{fingerprint[-3:]}"), Cell(hint, "key"))
+
+
+def _changed_cells(view: MachineView, width: int) -> Cells:
+    offer = view.snapshot.link.offer
+    if offer is None:
+        return (Cell("host key changed, polling stopped", "bad"),)
+    known = clean(", ".join(offer.expected)) or "another key"
+    text = f"approved {known}, now {clean(offer.fingerprint)} ({offer.code})"
+    if len(text) <= width:
+        return (Cell(text, "bad"),)
+    return (Cell(f"another key than approved, now {offer.code} {clean(offer.fingerprint)}", "bad"),)

@@ -1,0 +1,101 @@
+"""Numbers as text. Unknown prints as `–`, never as 0."""
+
+from __future__ import annotations
+
+from fleettui.model.clock import hh_mm
+from fleettui.model.unknown import Maybe, Unknown
+
+DASH = "–"
+_GIB = 1 << 30
+_KIB_IN_GIB = 1 << 20
+
+
+def gib_text(mib: Maybe[int]) -> str:
+    """GiB with one decimal: `18.2`."""
+    return DASH if isinstance(mib, Unknown) else f"{mib / 1024:.1f}"
+
+
+def gib_short(mib: Maybe[int]) -> str:
+    """GiB, the decimal only below 100: `18.2`, `122`."""
+    if isinstance(mib, Unknown):
+        return DASH
+    return f"{mib / 1024:.1f}" if mib < 100 * 1024 - 51 else f"{mib / 1024:.0f}"
+
+
+def gib_whole(mib: Maybe[int]) -> str:
+    """GiB without decimals, for sums: `1536`."""
+    return DASH if isinstance(mib, Unknown) else f"{mib / 1024:.0f}"
+
+
+def bytes_gib(count: Maybe[int]) -> str:
+    """Bytes as GiB with one decimal."""
+    return DASH if isinstance(count, Unknown) else f"{count / _GIB:.1f}"
+
+
+def kib_gib(kib: Maybe[int]) -> str:
+    """KiB as whole GiB, below 10 with one decimal."""
+    if isinstance(kib, Unknown):
+        return DASH
+    gib = kib / _KIB_IN_GIB
+    return f"{gib:.1f}" if gib < 9.95 else f"{gib:.0f}"
+
+
+def percent(value: Maybe[float]) -> str:
+    """`12%`, for columns."""
+    return DASH if isinstance(value, Unknown) else f"{value:.0f}%"
+
+
+def percent_prose(value: Maybe[float]) -> str:
+    """`12 %`, for sentences."""
+    return DASH if isinstance(value, Unknown) else f"{value:.0f} %"
+
+
+def celsius(value: Maybe[int]) -> str:
+    """`41 °C`."""
+    return DASH if isinstance(value, Unknown) else f"{value} °C"
+
+
+def watts(value: Maybe[float]) -> str:
+    """`212 W`."""
+    return DASH if isinstance(value, Unknown) else f"{value:.0f} W"
+
+
+def rate(bytes_s: Maybe[float]) -> str:
+    """`1.1 MB/s`, decimal."""
+    return DASH if isinstance(bytes_s, Unknown) else f"{bytes_s / 1e6:.1f} MB/s"
+
+
+def duration(seconds: float) -> str:
+    """`3s`, `2m`, `5h`, `1d4h`, `40d`; whole units, rounded down."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m"
+    if whole < 86_400:
+        return f"{whole // 3600}h"
+    days, hours = whole // 86_400, whole % 86_400 // 3600
+    return f"{days}d{hours}h" if days < 10 and hours else f"{days}d"
+
+
+def age(seconds: float | None) -> str:
+    """Age of something read; `–` for never."""
+    return DASH if seconds is None else duration(seconds)
+
+
+def remaining(seconds: float) -> str:
+    """Time to a moment ahead, rounded up within the minute: `4m`, `38s`; never negative."""
+    if seconds <= 0:
+        return "0s"
+    return duration(seconds + 0.999 if seconds < 60 else seconds)
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """`1 GPU`, `8 GPUs`, `5 copies`."""
+    word = singular if number == 1 else (plural if plural is not None else singular + "s")
+    return f"{number} {word}"
+
+
+def clock(epoch_s: float | None, utc_offset_s: int | None = None) -> str:
+    """`14:03`, or `14:03 UTC` without a zone."""
+    return DASH if epoch_s is None else hh_mm(epoch_s, utc_offset_s)
