@@ -1,0 +1,28 @@
+"""stderr is narration: the only module that writes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+
+def say(*lines: str) -> None:
+    """Print lines for the person at the terminal. A closed or full stderr never breaks a command."""
+    encoding = sys.stderr.encoding or "utf-8"
+    text = "".join(f"{line}\n" for line in lines).encode(encoding, "replace").decode(encoding)
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+
+
+def say_error(command: str, text: str, *hints: str) -> None:
+    """Print `fleettui COMMAND: what failed` and what to do next, each hint on a line of its own."""
+    prefix = f"fleettui {command}" if command else "fleettui"
+    say(f"{prefix}: {text}", *(f"  {hint}" for hint in hints))
+
+
+def say_all(lines: Iterable[str]) -> None:
+    """Print many lines."""
+    say(*lines)

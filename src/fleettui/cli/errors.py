@@ -1,0 +1,21 @@
+"""Errors of the command line that end a command with a clear text and an exit code."""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_NEGATIVE = 1
+"""No answer now, or a negative verdict."""
+EXIT_USAGE = 2
+"""Usage or configuration."""
+EXIT_UNKNOWN_NAME = 3
+EXIT_NO_TELEMETRY = 4
+
+
+class CommandError(Exception):
+    """Ends a command. `text`: what failed, where, why; `hints`: what to do next."""
+
+    def __init__(self, text: str, *hints: str, exit_code: int = EXIT_USAGE) -> None:
+        super().__init__(text)
+        self.text = text
+        self.hints = hints
+        self.exit_code = exit_code

@@ -1,0 +1,60 @@
+"""stdout is data: the only module that writes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from fleettui.model.written import dump_json
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines of text, flushed. Characters the terminal's encoding lacks print as `?`."""
+    text = "".join(f"{line}\n" for line in lines)
+    _write(text)
+
+
+def write_document(document: Any, *, is_compact: bool = False) -> None:
+    """Print one JSON document; numbers of machine files stand as the operator wrote them."""
+    _write(encode_json(document, is_compact=is_compact) + "\n")
+
+
+def encode_json(document: Any, *, is_compact: bool = False) -> str:
+    """JSON text of a document; null is unknown, NaN never appears."""
+    return dump_json(
+        document,
+        ensure_ascii=False,
+        allow_nan=False,
+        indent=None if is_compact else 2,
+        separators=(",", ":") if is_compact else None,
+    )
+
+
+def is_terminal() -> bool:
+    """True when stdout is a terminal that can be drawn on."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
+
+
+def terminal_width(default: int = 120) -> int:
+    """Columns of the terminal on stdout, or `default` where there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or default
+    except (OSError, ValueError):
+        return default
+
+
+def discard() -> None:
+    """Point stdout at nothing: the reader has gone, and the exit must not fail on the last flush."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def _write(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    if encoding.lower().replace("-", "") != "utf8":
+        text = text.encode(encoding, "replace").decode(encoding)
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,15 @@
+"""A running FleetService for the commands that stay: polls, and stores snapshots for `--route`."""
+
+from __future__ import annotations
+
+from fleettui.cli.folders import Folders
+from fleettui.fleet.keeper import SnapshotKeeper
+from fleettui.fleet.service import FleetService, FleetSettings
+from fleettui.net.connector import Connector
+
+
+def make_service(folders: Folders, writer: str) -> FleetService:
+    """The service over the folder's machines, not started; `writer` names who stores its snapshots."""
+    settings = FleetSettings(folders.machines_dir, folders.interval_s)
+    keeper = SnapshotKeeper(folders.state_dir, writer)
+    return FleetService(settings, Connector(), keeper)

@@ -1,0 +1,82 @@
+"""`fleettui status`: the fleet, printed once or again at each interval."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from dataclasses import replace
+
+from fleettui.cli import diagnostics, output
+from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
+from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.cli.polling import poll_once, report_problems
+from fleettui.fleet.needs import EVERYTHING
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.view.document import infrastructure_document
+from fleettui.view.oneshot import status_lines
+
+
+def status_command(arguments: Namespace) -> int:
+    """Poll every machine once and print it, or keep printing with --watch."""
+    folders = resolve_folders(arguments)
+    names = tuple(getattr(arguments, "names", ()))
+    is_json = getattr(arguments, "json", False)
+    if getattr(arguments, "watch", False):
+        return asyncio.run(_watch(folders, names, is_json))
+    _check_names(folders, names)
+    fleet = poll_once(folders, EVERYTHING, getattr(arguments, "deadline", 10.0), names or None)
+    _print(fleet, is_json=is_json, is_compact=False)
+    return _exit_code(fleet)
+
+
+def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
+    if not names:
+        return
+    from fleettui.config.machine_folder import load_machines
+    from fleettui.decide.names import nearest_names
+
+    known = [machine.name for machine in load_machines(folders.machines_dir).machines]
+    for name in names:
+        if name not in known:
+            near = nearest_names(name, known)
+            hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
+            raise CommandError(
+                f"no machine is named {name!r} in {folders.machines_dir}", hint, exit_code=EXIT_UNKNOWN_NAME
+            )
+
+
+def _print(fleet: FleetSnapshot, *, is_json: bool, is_compact: bool) -> None:
+    now = time.time()
+    if is_json:
+        output.write_document(infrastructure_document(fleet, now), is_compact=is_compact)
+    else:
+        output.write_lines(status_lines(fleet, now, output.terminal_width()))
+
+
+def _exit_code(fleet: FleetSnapshot) -> int:
+    if not fleet.machines or any(machine.last_seen is not None for machine in fleet.machines):
+        return EXIT_OK
+    diagnostics.say_error("status", "no machine answered", "see the reasons above; check the network and ssh")
+    return EXIT_NO_TELEMETRY
+
+
+async def _watch(folders: Folders, names: tuple[str, ...], is_json: bool) -> int:
+    """Print at each interval until interrupted; stores snapshots for `--route` meanwhile."""
+    from fleettui.cli.serving import make_service
+
+    _check_names(folders, names)
+    service = make_service(folders, "status --watch")
+    await service.start()
+    try:
+        report_problems(service.snapshot)
+        while True:
+            await asyncio.sleep(service.interval_s)
+            fleet = service.snapshot
+            if names:
+                fleet = replace(fleet, machines=tuple(m for m in fleet.machines if m.name in names))
+            _print(fleet, is_json=is_json, is_compact=True)
+            if not is_json:
+                output.write_lines([""])
+    finally:
+        await service.stop()

@@ -1,0 +1,117 @@
+"""Asks one engine of a machine: its fast paths each tick, its slow ones rarely, by the way that works."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from fleettui.fleet.needs import SLOW_ENGINE_PERIOD_S
+from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.net.direct_http import get_direct
+from fleettui.net.errors import HttpFailure
+from fleettui.net.link import HttpAnswer, Link
+
+FAST_TIMEOUT_S = 4.0
+SLOW_TIMEOUT_S = 10.0
+
+Path = str
+RemoteGetter = Callable[[int, Path], "asyncio.Future[HttpAnswer]"]
+"""Fetches a path by the machine's own curl or wget: the last resort."""
+
+
+class EngineFeed:
+    """One engine: at most one question of each path in flight, answers handed on as they come."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        endpoint: EngineEndpoint,
+        fast_paths: tuple[Path, ...],
+        slow_paths: tuple[Path, ...],
+        clock: Callable[[], float],
+        on_answer: Callable[[EngineEndpoint, Path, HttpAnswer | HttpFailure, str], None],
+        remote_get: RemoteGetter,
+    ) -> None:
+        self.endpoint = endpoint
+        self._machine = machine
+        self._fast_paths = fast_paths
+        self._slow_paths = slow_paths
+        self._clock = clock
+        self._on_answer = on_answer
+        self._remote_get = remote_get
+        self._way = "tunnel"
+        self._slow_asked_at: float | None = None
+        self._tasks: dict[Path, asyncio.Task[None]] = {}
+
+    @property
+    def is_waiting(self) -> bool:
+        """True while a fast path is unanswered."""
+        return any(path in self._tasks for path in self._fast_paths)
+
+    def ask(self, link: Link, now: float) -> bool:
+        """Ask what is due; a path still unanswered is not asked again. True if a fast path was asked."""
+        is_slow_due = self._slow_asked_at is None or now - self._slow_asked_at >= SLOW_ENGINE_PERIOD_S
+        if is_slow_due:
+            self._slow_asked_at = now
+        asked = False
+        for path in self._fast_paths:
+            asked |= self._start(link, path, FAST_TIMEOUT_S)
+        if is_slow_due:
+            for path in self._slow_paths:
+                self._start(link, path, SLOW_TIMEOUT_S)
+        return asked
+
+    def ask_slow_again(self) -> None:
+        """Have the slow paths asked on the next tick: the fast ones named something they do not know."""
+        self._slow_asked_at = None
+
+    def close(self) -> None:
+        """Stop asking; answers still on their way are dropped."""
+        for task in self._tasks.values():
+            task.cancel()
+        self._tasks.clear()
+
+    def _start(self, link: Link, path: Path, timeout_s: float) -> bool:
+        if path in self._tasks:
+            return False
+        self._tasks[path] = asyncio.ensure_future(self._fetch(link, path, timeout_s))
+        return True
+
+    async def _fetch(self, link: Link, path: Path, timeout_s: float) -> None:
+        try:
+            answer: HttpAnswer | HttpFailure = await self._get(link, path, timeout_s)
+        except HttpFailure as failure:
+            answer = failure
+        finally:
+            self._tasks.pop(path, None)
+        self._on_answer(self.endpoint, path, answer, self._way)
+
+    async def _get(self, link: Link, path: Path, timeout_s: float) -> HttpAnswer:
+        """Through SSH; where the server forbids that, straight; where nobody listens there, by the machine."""
+        if self.endpoint.url is not None:
+            self._way = "direct"
+            return await get_direct(self.endpoint.url.rstrip("/") + path, timeout_s=timeout_s)
+        if self._way == "tunnel":
+            try:
+                return await link.get(self.endpoint.port, path, timeout_s=timeout_s)
+            except HttpFailure as failure:
+                if failure.kind != "forbidden":
+                    raise
+                self._way = "direct"
+        if self._way == "direct":
+            try:
+                return await get_direct(self._direct_base() + path, timeout_s=min(timeout_s, 3.0))
+            except HttpFailure as failure:
+                if failure.kind not in ("refused", "timeout", "lost"):
+                    raise
+                self._way = "remote"
+        try:
+            return await asyncio.wait_for(self._remote_get(self.endpoint.port, path), timeout_s)
+        except TimeoutError:
+            raise HttpFailure("timeout", f"no answer to {path} within {timeout_s:.0f} s") from None
+
+    def _direct_base(self) -> str:
+        host = self._machine.hostname
+        return (
+            f"http://[{host}]:{self.endpoint.port}" if ":" in host else f"http://{host}:{self.endpoint.port}"
+        )

@@ -1,0 +1,64 @@
+"""Stores the newest snapshot once an interval, so that `--route` answers without polling."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.store.database import Store, StoreError
+from fleettui.store.snapshots import save_snapshot
+
+log = logging.getLogger(__name__)
+
+
+class SnapshotKeeper:
+    """One writer thread over the state database; the event loop never waits for the disk."""
+
+    def __init__(self, state_dir: str, writer: str) -> None:
+        self._state_dir = state_dir
+        self._writer = writer
+        """Who stores: `dashboard`, `status --watch`."""
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot keeper")
+        self._store: Store | None = None
+        self._stored_seqs: dict[str, int] = {}
+        self._pending: asyncio.Future[None] | None = None
+        self.error: str | None = None
+        """Why nothing is stored; None while all is well."""
+
+    def keep(self, fleet: FleetSnapshot) -> None:
+        """Store what changed since the last call; dropped while the last write still runs."""
+        if self._pending is not None and not self._pending.done():
+            return
+        loop = asyncio.get_running_loop()
+        self._pending = loop.run_in_executor(self._thread, self._write, fleet)
+
+    async def close(self) -> None:
+        """Finish the last write and close the database."""
+        if self._pending is not None:
+            await asyncio.wait([self._pending], timeout=3.0)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close_store)
+        self._thread.shutdown(wait=False)
+
+    def _write(self, fleet: FleetSnapshot) -> None:
+        try:
+            if self._store is None:
+                self._store = Store.open(self._state_dir)
+            changed = {
+                machine.name
+                for machine in fleet.machines
+                if self._stored_seqs.get(machine.name) != machine.seq
+            }
+            save_snapshot(self._store, fleet, changed, writer=self._writer)
+            self._stored_seqs = {machine.name: machine.seq for machine in fleet.machines}
+            self.error = None
+        except StoreError as error:
+            if self.error is None:
+                log.warning("snapshots are not stored: %s", error)
+            self.error = f"snapshots are not stored, so --route polls by itself: {error}"
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None

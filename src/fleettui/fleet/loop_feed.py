@@ -1,0 +1,94 @@
+"""One loop channel of a machine: the client asks with one line, the machine answers with one frame."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+
+from fleettui.net.link import Link, LoopChannel
+from fleettui.probes.frames import Frame, FrameReader, request_line
+from fleettui.probes.loops import LoopKind, loop_command
+
+
+class LoopFeed:
+    """Asks one `sh` loop and hands its frames on; never a second question before the answer."""
+
+    def __init__(
+        self,
+        kind: LoopKind,
+        clock: Callable[[], float],
+        on_frame: Callable[[Frame], None],
+        on_end: Callable[[str], None],
+    ) -> None:
+        self.kind: LoopKind = kind
+        self._clock = clock
+        self._on_frame = on_frame
+        self._on_end = on_end
+        self._channel: LoopChannel | None = None
+        self._reader: FrameReader | None = None
+        self._generation = 0
+        self._seq = 0
+        self.asked: tuple[str, ...] = ()
+        """Sections of the outstanding question; empty when none is."""
+        self.asked_at: float | None = None
+        self.opened_at: float | None = None
+        self.heard_at: float | None = None
+        """When the last byte came."""
+        self.has_answered = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._channel is not None and self._channel.is_open
+
+    @property
+    def noise(self) -> str:
+        """What the machine said outside frames: banners, a restricted account's refusal."""
+        return self._reader.noise if self._reader is not None else ""
+
+    async def open(self, link: Link) -> None:
+        """Start the loop on an open link. Raises LinkError with stage `session`."""
+        token = secrets.token_hex(8)
+        self._generation += 1
+        generation = self._generation
+        self._reader = FrameReader(token)
+        self.asked, self.asked_at, self.heard_at, self.has_answered = (), None, None, False
+        self._channel = await link.open_loop(
+            loop_command(self.kind, token),
+            lambda data: self._receive(generation, data),
+            lambda text: self._ended(generation, text),
+        )
+        self.opened_at = self._clock()
+
+    def ask(self, sections: Sequence[str]) -> bool:
+        """Send one question; False while the last one is unanswered or the loop is closed."""
+        if self.asked or not sections or self._channel is None or not self._channel.is_open:
+            return False
+        self._seq += 1
+        self.asked, self.asked_at = tuple(sections), self._clock()
+        self._channel.write(request_line(self._seq, sections))
+        return True
+
+    def close(self) -> None:
+        """End the loop; the shell ends on EOF."""
+        self._generation += 1
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        self.asked, self.asked_at = (), None
+
+    def _receive(self, generation: int, data: bytes) -> None:
+        if generation != self._generation or self._reader is None:
+            return
+        self.heard_at = self._clock()
+        for frame in self._reader.receive_data(data):
+            if frame.seq != self._seq:
+                continue
+            self.asked, self.asked_at, self.has_answered = (), None, True
+            self._on_frame(frame)
+
+    def _ended(self, generation: int, text: str) -> None:
+        if generation != self._generation:
+            return
+        self._channel = None
+        self.asked, self.asked_at = (), None
+        self._on_end(text)

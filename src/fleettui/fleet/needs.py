@@ -1,0 +1,34 @@
+"""Which sources a caller needs, and how often each is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FAST_FACTS = ("stat", "load", "uptime", "mem", "net")
+"""Asked on every tick: `read` builtins on the machine, no process is started."""
+
+SYSTEM_FACTS = ("uname", "os", "cpu")
+"""Asked once for each connection."""
+
+DISKS_PERIOD_S = 30.0
+PROCESSES_PERIOD_S = 10.0
+SLOW_ENGINE_PERIOD_S = 60.0
+"""Installed models and versions change by hand; `/api/tags` of 500 models is 250 KB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Sources to ask. A dashboard needs all; `--route` only what decides."""
+
+    facts: bool = True
+    rates: bool = True
+    """CPU and network rates, which take two samples."""
+    disks: bool = True
+    gpu: bool = True
+    processes: bool = True
+    engines: bool = True
+
+
+EVERYTHING = Needs()
+
+ROUTING = Needs(facts=False, rates=False, disks=False, processes=False)

@@ -1,0 +1,77 @@
+"""What is asked of a machine on a tick: the sections that are due on its two loops."""
+
+from __future__ import annotations
+
+from fleettui.fleet.needs import DISKS_PERIOD_S, FAST_FACTS, PROCESSES_PERIOD_S, SYSTEM_FACTS, Needs
+from fleettui.model.machine import Machine
+from fleettui.probes.nvidia import GPU_FIELDS
+
+
+class Questions:
+    """When each section was last asked, and what this machine has taught us not to ask."""
+
+    def __init__(self, needs: Needs, machine: Machine) -> None:
+        self._needs = needs
+        self._machine = machine
+        self._asked_at: dict[str, float] = {}
+        self._refused_fields: set[str] = set()
+        self._hanging_disks = False
+        self._has_no_gpu_tool = False
+
+    def begin_connection(self) -> None:
+        """A new connection: look for everything again; refused query fields stay refused."""
+        self._asked_at.clear()
+        self._hanging_disks = False
+        self._has_no_gpu_tool = False
+
+    def ask_all_again(self) -> None:
+        """The operator wants everything fresh, tools that were absent included."""
+        self._asked_at.clear()
+        self._has_no_gpu_tool = False
+
+    def facts_due(self, now: float) -> tuple[str, ...]:
+        """Sections for the facts loop."""
+        sections = list(FAST_FACTS)
+        if "uname" not in self._asked_at:
+            sections += SYSTEM_FACTS
+        if self._needs.disks and not self._hanging_disks and self._is_due("disks", DISKS_PERIOD_S, now):
+            sections.append("disks")
+        return tuple(sections)
+
+    def gpu_due(self, now: float) -> tuple[str, ...]:
+        """Sections for the GPU loop; none where no GPU tool exists."""
+        if self._has_no_gpu_tool:
+            return ()
+        sections = [self.gpu_section]
+        if self._needs.processes and self._is_due("apps", PROCESSES_PERIOD_S, now):
+            sections.append("apps")
+        return tuple(sections)
+
+    def note_asked(self, sections: tuple[str, ...], now: float) -> None:
+        """The question went out."""
+        for section in sections:
+            self._asked_at[section.partition(":")[0]] = now
+
+    def refuse_fields(self, fields: tuple[str, ...]) -> bool:
+        """Leave out query fields the driver does not know; True if any of them was asked until now."""
+        new = set(fields) & set(GPU_FIELDS) - self._refused_fields
+        self._refused_fields |= new
+        return bool(new)
+
+    def give_up_gpu_tool(self) -> None:
+        """No GPU tool anywhere: not looked for again before the next connection or request."""
+        self._has_no_gpu_tool = True
+
+    def give_up_disks(self) -> None:
+        """df hangs on this machine: not asked again before the next connection."""
+        self._hanging_disks = True
+
+    @property
+    def gpu_section(self) -> str:
+        """The GPU query, without the fields this driver refused."""
+        return "gpu:" + "+".join(field for field in GPU_FIELDS if field not in self._refused_fields)
+
+    def _is_due(self, section: str, period_s: float, now: float) -> bool:
+        asked_at = self._asked_at.get(section)
+        # A tick comes a little early or late: half a second must not postpone a section by a whole interval.
+        return asked_at is None or now - asked_at >= period_s - 0.5

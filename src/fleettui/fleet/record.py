@@ -1,0 +1,119 @@
+"""The state of one machine while it is polled: takes frames and answers in, gives snapshots out."""
+
+from __future__ import annotations
+
+from fleettui.decide.health import judge_health
+from fleettui.fleet.engine_record import EngineRecord
+from fleettui.fleet.facts_record import FactsRecord
+from fleettui.fleet.gpu_record import GpuRecord
+from fleettui.fleet.source_record import SourceRecord
+from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus, Trust
+from fleettui.net.errors import HttpFailure, LinkError
+from fleettui.net.link import HttpAnswer
+from fleettui.probes.frames import Frame
+
+
+class MachineRecord:
+    """Readings, source states and link state of one machine; `freeze` makes the immutable snapshot."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.facts = FactsRecord()
+        self.gpu = GpuRecord()
+        self.engines: dict[EngineEndpoint, EngineRecord] = {
+            endpoint: EngineRecord(endpoint, machine.engines) for endpoint in machine.engines
+        }
+        self.trust: Trust = "approved"
+        self.link = LinkStatus()
+        self.last_seen: float | None = None
+        self._seq = 0
+
+    # -- the link -----------------------------------------------------------------------------------
+
+    @property
+    def is_up(self) -> bool:
+        return self.link.state == "up"
+
+    @property
+    def waits_for_operator(self) -> bool:
+        """The link failed in a way that no retry mends: key, login or settings."""
+        return self.link.state == "failed" and self.link.next_try_at is None
+
+    def link_connecting(self, now: float) -> None:
+        """An attempt began. While attempts fail the last failure stays in sight."""
+        if self.link.state != "failed":
+            self.link = LinkStatus("connecting", since=now)
+
+    def link_up(self, address: str | None, now: float) -> None:
+        """Logged in; the loops run."""
+        self.link = LinkStatus("up", since=now, address=address)
+        self.trust = "approved"
+        self.last_seen = now
+
+    def link_failed(self, error: LinkError, next_try_at: float | None, now: float) -> None:
+        """An attempt failed, or the link was lost."""
+        since = self.link.since if self.link.state == "failed" else now
+        self.link = LinkStatus(
+            "failed", error.stage, error.text, since, next_try_at, self.link.address, error.offer
+        )
+        if error.stage == "host key" and error.offer is not None:
+            self.trust = "key_changed" if error.offer.expected else "pending"
+        for source in self._sources().values():
+            source.forget_question()
+
+    # -- answers ------------------------------------------------------------------------------------
+
+    def take_facts(self, frame: Frame, now: float) -> None:
+        """A frame of the fact channel."""
+        self.last_seen = now
+        self.facts.take(frame, now)
+
+    def take_gpu(self, frame: Frame, now: float) -> None:
+        """A frame of the GPU channel."""
+        self.gpu.take(frame, now)
+
+    def take_engine(
+        self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: str, now: float
+    ) -> None:
+        """What an engine answered to one path, or why it did not."""
+        self.engines[endpoint].take(path, answer, way, now)
+
+    def note_lateness(self, now: float, interval_s: float) -> bool:
+        """Turn sources late whose answer is overdue; True if one did."""
+        late = [source.mark_late(now, interval_s * 0.9) for source in self._sources().values()]
+        return any(late)
+
+    # -- out ----------------------------------------------------------------------------------------
+
+    def freeze(self, now: float, interval_s: float) -> MachineSnapshot:
+        """The snapshot of this moment, judged."""
+        self._seq += 1
+        facts, gpu = self.facts, self.gpu
+        snapshot = MachineSnapshot(
+            machine=self.machine,
+            trust=self.trust,
+            link=self.link,
+            gpu=gpu.with_memory(facts.memory),
+            processes=gpu.processes,
+            cpu=facts.cpu,
+            memory=facts.memory,
+            disks=facts.disks,
+            net=facts.net,
+            system=facts.system,
+            engines=tuple(engine.reading for engine in self.engines.values() if engine.reading is not None),
+            sources=self._statuses(),
+            last_seen=self.last_seen,
+            seq=self._seq,
+        )
+        health, reasons = judge_health(snapshot, now, interval_s)
+        return _judged(snapshot, health, reasons)
+
+    def _sources(self) -> dict[str, SourceRecord]:
+        named = {**self.facts.sources, **self.gpu.sources}
+        for engine in self.engines.values():
+            named[engine.name] = engine.source
+        return named
+
+    def _statuses(self) -> dict[str, SourceStatus]:
+        return {name: source.freeze() for name, source in self._sources().items()}

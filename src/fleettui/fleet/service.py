@@ -1,0 +1,247 @@
+"""FleetService: the only door for every front end. Snapshots come out, what the operator does goes in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fleettui.config.machine_folder import MachineFiles, MachineFolder
+from fleettui.fleet.bus import SnapshotBus, Subscriber
+from fleettui.fleet.keeper import SnapshotKeeper
+from fleettui.fleet.needs import EVERYTHING, Needs
+from fleettui.fleet.poller import LinkFactory, MachinePoller
+from fleettui.fleet.record import MachineRecord
+from fleettui.model.machine import Machine
+from fleettui.model.order import natural_key
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.net.connector import Connector
+from fleettui.net.stamps import Stamps
+
+PUBLISH_DELAY_S = 0.05
+"""Frames that arrive together become one snapshot: 64 machines on one grid would else make 192 of them."""
+
+MIN_INTERVAL_S = 0.5
+MAX_INTERVAL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """What a service needs to know before it starts."""
+
+    machines_dir: str
+    interval_s: float = 2.0
+    needs: Needs = EVERYTHING
+    only: tuple[str, ...] | None = None
+    """Names to poll; None is all."""
+
+
+class FleetService:
+    """Pollers of the whole fleet and the bus they publish on."""
+
+    def __init__(
+        self,
+        settings: FleetSettings,
+        connector: Connector,
+        keeper: SnapshotKeeper | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.settings = settings
+        self.interval_s = settings.interval_s
+        self.is_paused = False
+        self._clock = clock
+        self._connector = connector
+        self._link_for: LinkFactory = connector.link_for
+        self._keeper = keeper
+        self._folder = MachineFolder(settings.machines_dir)
+        self._files = MachineFiles()
+        self._access_files = Stamps(())
+        self._pollers: dict[str, MachinePoller] = {}
+        self._frozen: dict[str, MachineSnapshot] = {}
+        self._order: tuple[str, ...] = ()
+        """Names in natural order."""
+        self._dirty: set[str] = set()
+        self._closings: set[asyncio.Task[None]] = set()
+        self._publish_handle: asyncio.TimerHandle | None = None
+        self._cycle_task: asyncio.Task[None] | None = None
+        self.bus = SnapshotBus(
+            FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
+        )
+
+    # -- what front ends use ------------------------------------------------------------------------
+
+    @property
+    def snapshot(self) -> FleetSnapshot:
+        """The latest snapshot; immutable."""
+        return self.bus.latest
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the operator should know that belongs to no machine: odd lines of ssh_config, known_hosts."""
+        errors = (self._keeper.error,) if self._keeper is not None and self._keeper.error else ()
+        odd = (f"{problem.file}:{problem.line}: {problem.message}" for problem in self._connector.problems())
+        return (*odd, *errors)
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Hear of each new snapshot in the event loop; returns the call that ends it."""
+        return self.bus.subscribe(subscriber)
+
+    async def start(self) -> None:
+        """Read the machine files and begin polling."""
+        self._access_files = Stamps(self._connector.settings.access_files)
+        self._apply(self._folder.refresh())
+        self._publish()
+        self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
+
+    async def stop(self) -> None:
+        """End all polling; bounded, whatever the machines do."""
+        if self._cycle_task is not None:
+            self._cycle_task.cancel()
+            self._cycle_task = None
+        if self._publish_handle is not None:
+            self._publish_handle.cancel()
+        pollers = tuple(self._pollers.values())
+        self._pollers.clear()
+        await asyncio.gather(*(poller.close() for poller in pollers))
+        if self._closings:
+            await asyncio.wait(self._closings, timeout=3.0)
+        if self._keeper is not None:
+            await self._keeper.close()
+        self._connector.close()
+
+    def poll_now(self, name: str | None = None) -> None:
+        """Ask one machine, or all, at once; also ends a back-off and retries a refused login."""
+        self._connector.forget_failures()
+        for poller_name, poller in self._pollers.items():
+            if name is None or name == poller_name:
+                poller.poke()
+
+    def set_interval(self, seconds: float) -> None:
+        """Change the poll interval, within 0.5 to 60 s."""
+        self.interval_s = min(MAX_INTERVAL_S, max(MIN_INTERVAL_S, seconds))
+        for poller in self._pollers.values():
+            poller.interval_s = self.interval_s
+        self._schedule_publish()
+
+    def set_paused(self, is_paused: bool) -> None:
+        """Stop or go on asking; connections stay."""
+        self.is_paused = is_paused
+        for poller in self._pollers.values():
+            poller.is_paused = is_paused
+
+    @property
+    def pollers(self) -> tuple[MachinePoller, ...]:
+        """The running pollers."""
+        return tuple(self._pollers.values())
+
+    def final_snapshot(self) -> FleetSnapshot:
+        """Publish what is known this moment and return it."""
+        if self._publish_handle is not None:
+            self._publish_handle.cancel()
+        self._dirty.update(self._pollers)
+        self._publish()
+        return self.snapshot
+
+    # -- the machine files --------------------------------------------------------------------------
+
+    async def _cycle(self) -> None:
+        """Once an interval: files that changed, keys that changed, health that changes by time alone."""
+        while True:
+            await asyncio.sleep(self.interval_s)
+            files = self._folder.refresh()
+            if files is not self._files:
+                self._apply(files)
+            if self._access_files.have_changed():
+                self._retry_refused()
+            self._schedule_publish()
+            if self._keeper is not None:
+                self._keeper.keep(self.snapshot)
+
+    def _retry_refused(self) -> None:
+        """Keys, known_hosts or ssh_config changed: what was refused for good may work now."""
+        self._access_files = Stamps(self._connector.settings.access_files)
+        for poller in self._pollers.values():
+            if poller.record.waits_for_operator:
+                poller.poke()
+
+    def _apply(self, files: MachineFiles) -> None:
+        self._files = files
+        wanted = {machine.name: machine for machine in files.machines if self._is_wanted(machine)}
+        for name in [name for name in self._pollers if name not in wanted]:
+            self._remove(name)
+        for name, machine in wanted.items():
+            poller = self._pollers.get(name)
+            if poller is None:
+                self._add(machine)
+            elif poller.record.machine != machine:
+                self._replace(poller, machine)
+        self._order = tuple(sorted(wanted, key=natural_key))
+        self._schedule_publish()
+
+    def _is_wanted(self, machine: Machine) -> bool:
+        return self.settings.only is None or machine.name in self.settings.only
+
+    def _add(self, machine: Machine, record: MachineRecord | None = None) -> None:
+        name = machine.name
+        poller = MachinePoller(
+            record or MachineRecord(machine),
+            self._link_for,
+            self._clock,
+            lambda: self._note_change(name),
+            self.interval_s,
+            self.settings.needs,
+        )
+        poller.is_paused = self.is_paused
+        self._pollers[name] = poller
+        self._dirty.add(name)
+        poller.start()
+
+    def _remove(self, name: str) -> None:
+        poller = self._pollers.pop(name)
+        self._frozen.pop(name, None)
+        self._dirty.discard(name)
+        self._closings.add(task := asyncio.create_task(poller.close()))
+        task.add_done_callback(self._closings.discard)
+
+    def _replace(self, poller: MachinePoller, machine: Machine) -> None:
+        """An edited file: same connection when only descriptions changed, else a new one with the old values."""
+        old = poller.record.machine
+        if (old.ssh, old.hostname, old.engines, old.port) == (
+            machine.ssh,
+            machine.hostname,
+            machine.engines,
+            machine.port,
+        ):
+            poller.record.machine = machine
+            self._note_change(machine.name)
+            return
+        self._remove(machine.name)
+        self._add(machine)
+
+    # -- snapshots ----------------------------------------------------------------------------------
+
+    def _note_change(self, name: str) -> None:
+        self._dirty.add(name)
+        self._schedule_publish()
+
+    def _schedule_publish(self) -> None:
+        if self._publish_handle is None:
+            self._publish_handle = asyncio.get_running_loop().call_later(PUBLISH_DELAY_S, self._publish)
+
+    def _publish(self) -> None:
+        self._publish_handle = None
+        now = self._clock()
+        for name in self._dirty:
+            self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s)
+        self._dirty.clear()
+        self.bus.publish(
+            FleetSnapshot(
+                seq=self.bus.latest.seq + 1,
+                taken_at=now,
+                interval_s=self.interval_s,
+                machines=tuple(self._frozen[name] for name in self._order),
+                problems=self._files.problems,
+                machines_dir=self.settings.machines_dir,
+            )
+        )
