@@ -2,8 +2,8 @@
 
 A dataclass is `{"": [tag, field, …]}`, Unknown is `{"": "its reason"}`, a tuple is a list; numbers, text,
 None and mappings are themselves. json's C code does the walking: it calls us once per dataclass, not
-once per field (measured 3x faster than a walk in Python). `FORMAT` is a checksum of all class and field
-names, so a stored text of another version is never read as one of this.
+once per field. `FORMAT` is a checksum of all class and field names; it goes into the seal of a stored text,
+so that one of another version is never read as one of this.
 """
 
 from __future__ import annotations
@@ -147,6 +147,19 @@ def decode_machine(text: str | bytes) -> snapshot.MachineSnapshot | None:
         return None
     is_sound = all(isinstance(getattr(value, name), kinds) for name, kinds in _SECTIONS)
     return value if is_sound else None
+
+
+def seal(text: str) -> str:
+    """The text behind 8 hex digits that tell its format and whether it is whole; ASCII."""
+    return f"{crc32(text.encode(), FORMAT):08x}{text}"
+
+
+def unseal(sealed: object) -> str | None:
+    """The text of `seal`; None for anything that is not whole or of another format."""
+    if not isinstance(sealed, str):
+        return None
+    text = sealed[8:]
+    return text if sealed[:8] == f"{crc32(text.encode(errors='replace'), FORMAT):08x}" else None
 
 
 def _to_json(value: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-from fleettui.store.codec import FORMAT, MachineEncoder, decode, decode_machine, encode
+from fleettui.store.codec import MachineEncoder, decode, decode_machine, encode, seal, unseal
 from fleettui.store.database import Store
 
 _MEMO = "snapshots"
@@ -71,7 +71,7 @@ def save_snapshot(
             )
         }
         rows = [
-            (machines_dir, machine.machine.name, machine.seq, fleet.taken_at, _payload(text))
+            (machines_dir, machine.machine.name, machine.seq, fleet.taken_at, seal(text))
             for machine in fleet.machines
             if (text := _text_of(machine, texts, stored, encoder)) is not None
         ]
@@ -90,7 +90,7 @@ def save_snapshot(
             "INSERT OR REPLACE INTO fleet_snapshots "
             "(machines_dir, written_at, taken_at, interval_s, writer_pid, writer_kind, payload) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (machines_dir, now, fleet.taken_at, fleet.interval_s, os.getpid(), writer, _payload(rest)),
+            (machines_dir, now, fleet.taken_at, fleet.interval_s, os.getpid(), writer, seal(rest)),
         )
 
 
@@ -114,7 +114,7 @@ def load_snapshot(store: Store, machines_dir: str) -> StoredFleet | None:
     written_at, taken_at, interval_s, pid, kind, rest = row
     if not _are_numbers(written_at, taken_at, interval_s, pid):
         return None
-    head = decode(_text_in(rest))
+    head = decode(unseal(rest) or "")
     if not isinstance(head, list) or len(head) != 4 or not isinstance(head[1], list):
         return None
     seq, names, problems, own_dir = head
@@ -135,16 +135,6 @@ def _text_of(
     return None if name in stored else encoder.encode(machine)
 
 
-def _payload(text: str) -> str:
-    return f"{FORMAT}:{text}"
-
-
-def _text_in(payload: object) -> str:
-    """The JSON text of a payload of our own format, else an empty one."""
-    prefix = f"{FORMAT}:"
-    return payload[len(prefix) :] if isinstance(payload, str) and payload.startswith(prefix) else ""
-
-
 def _machines_in(
     rows: list[tuple[object, object]], names: list[object]
 ) -> tuple[MachineSnapshot, ...] | None:
@@ -152,7 +142,7 @@ def _machines_in(
     payloads = dict(rows)
     machines: list[MachineSnapshot] = []
     for name in names:
-        machine = decode_machine(_text_in(payloads.get(name)))
+        machine = decode_machine(unseal(payloads.get(name)) or "")
         if machine is None or machine.machine.name != name:
             return None
         machines.append(machine)

@@ -6,7 +6,7 @@ CREATE TABLE fleet_snapshots (
     interval_s REAL NOT NULL,
     writer_pid INTEGER NOT NULL,
     writer_kind TEXT NOT NULL,  -- dashboard, watch, serve, demo
-    payload TEXT NOT NULL       -- JSON of store/codec.py: everything of the fleet but its machines
+    payload TEXT NOT NULL       -- sealed JSON of store/codec.py: everything of the fleet but its machines
 );
 
 CREATE TABLE machine_snapshots (
@@ -15,6 +15,6 @@ CREATE TABLE machine_snapshots (
     name TEXT NOT NULL,
     seq INTEGER NOT NULL,
     taken_at REAL NOT NULL,     -- epoch seconds of the fleet snapshot that brought this row
-    payload TEXT NOT NULL,      -- JSON of store/codec.py
+    payload TEXT NOT NULL,      -- sealed JSON of store/codec.py
     UNIQUE (machines_dir, name)
 );
