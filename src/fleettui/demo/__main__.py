@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -25,8 +26,8 @@ from fleettui.demo.simulation import DEFAULT_MACHINES, DEFAULT_SEED
 PARENT_CHECK_S = 1.0
 
 
-def parse_arguments(arguments: list[str]) -> tuple[DemoSettings, int | None]:
-    """Settings, and the parent to outlive never."""
+def parse_arguments(arguments: list[str]) -> tuple[DemoSettings, argparse.Namespace]:
+    """Settings of the fleet, and the words that concern only the process."""
     parser = argparse.ArgumentParser(
         prog="python -m fleettui.demo", description="A simulated fleet of real servers."
     )
@@ -50,6 +51,7 @@ def parse_arguments(arguments: list[str]) -> tuple[DemoSettings, int | None]:
     )
     parser.add_argument("--hold-connections", action="append", default=[], metavar="NAME",
                         help="accept connections and never answer")  # fmt: skip
+    parser.add_argument("--temporary", action="store_true", help="remove the directory at the end")
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process is gone")
     parsed = parser.parse_args(arguments)
     if parsed.speed <= 0:
@@ -69,7 +71,7 @@ def parse_arguments(arguments: list[str]) -> tuple[DemoSettings, int | None]:
         frozenset(parsed.no_forwarding),
         frozenset(parsed.hold_connections),
     )
-    return settings, parsed.parent
+    return settings, parsed
 
 
 def print_line(value: dict[str, Any]) -> None:
@@ -140,12 +142,15 @@ async def _obey(server: DemoServer, commands: asyncio.Queue[str], stop: asyncio.
 
 def main(arguments: list[str]) -> int:
     """Exit code 0 after an orderly end, 2 when the fleet cannot be made."""
-    settings, parent = parse_arguments(arguments)
+    settings, words = parse_arguments(arguments)
     try:
-        return asyncio.run(serve(settings, parent))
+        return asyncio.run(serve(settings, words.parent))
     except (OSError, ValueError) as error:
         print(f"demo fleet: {error}", file=sys.stderr)
         return 2
+    finally:
+        if words.temporary:
+            shutil.rmtree(settings.directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

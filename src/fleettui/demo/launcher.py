@@ -12,14 +12,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 START_LIMIT_S = 30.0
 COMMAND_LIMIT_S = 20.0
 STOP_LIMIT_S = 5.0
+Result = TypeVar("Result")
 
 
 class DemoError(Exception):
@@ -27,7 +28,7 @@ class DemoError(Exception):
 
 
 class DemoFleet:
-    """A running demo fleet: `with DemoFleet(8) as fleet:`. Blocking: in asyncio, call it in a thread."""
+    """A running demo fleet: `with DemoFleet(8) as fleet:` or `async with`."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class DemoFleet:
         errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (closed below)
         command = [sys.executable, "-m", "fleettui.demo", "--directory", str(self.directory)]
         command += ["--parent", str(os.getpid()), *self._arguments]
+        command += ["--temporary"] * (self._given_directory is None)
         # A session of its own: Ctrl-C in the terminal is for the dashboard, the fleet ends by its stdin.
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -144,6 +146,26 @@ class DemoFleet:
             shutil.rmtree(self.directory, ignore_errors=True)
             self.directory = Path()
 
+    async def start_async(self) -> DemoFleet:
+        """`start`, beside a running event loop."""
+        return await _in_thread(self.start)
+
+    async def command_async(self, line: str) -> dict[str, Any]:
+        """`command`, beside a running event loop."""
+        return await _in_thread(self.command, line)
+
+    async def stop_async(self) -> None:
+        """`stop`, beside a running event loop."""
+        await _in_thread(self.stop)
+
+    async def __aenter__(self) -> DemoFleet:
+        return await self.start_async()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop_async()
+
     def __enter__(self) -> DemoFleet:
         return self.start()
 
@@ -151,6 +173,13 @@ class DemoFleet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+async def _in_thread(call: Callable[..., Result], *arguments: Any) -> Result:
+    """asyncio comes with its first use: whoever starts a fleet without it does not pay for it."""
+    import asyncio
+
+    return await asyncio.to_thread(call, *arguments)
 
 
 def _end_process(process: subprocess.Popen[str]) -> None:

@@ -156,7 +156,7 @@ class Scheduler:
 
     def process(self, now: float) -> None:
         """Runs everything that is due, until nothing changes any more."""
-        while self._finish_due(now) or self._start_next(now):
+        while self._finish_due(now) or self._start_next(now) or self.pool.release_until(now):
             pass
 
     def _finish_due(self, now: float) -> bool:
