@@ -1,0 +1,1 @@
+"""The dashboard: screens and widgets over Textual. Text, tones and columns come from `view`."""

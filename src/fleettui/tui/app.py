@@ -1,0 +1,155 @@
+"""The dashboard's application: holds the newest snapshot and hands it to the screen on top."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.message import Message
+from textual.screen import Screen
+
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.tui.actions import actions_now, bindings_for
+from fleettui.tui.live import LiveScreen
+from fleettui.tui.painter import Painter
+from fleettui.tui.port import FleetPort, Look
+from fleettui.tui.screens.fleet.screen import FleetScreen
+from fleettui.tui.screens.help.screen import HelpScreen
+from fleettui.tui.screens.machine.screen import MachineScreen
+from fleettui.tui.themes import DARK, THEMES, tone_variables
+
+INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
+"""What `+` and `-` step through."""
+
+
+class SnapshotArrived(Message):
+    """The service published a snapshot. A newer one replaces it in the queue, so a slow screen skips."""
+
+    def __init__(self, snapshot: FleetSnapshot) -> None:
+        super().__init__()
+        self.snapshot = snapshot
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, SnapshotArrived)
+
+
+class FleetApp(App[None]):
+    """One subscriber of the fleet service; what the operator does comes back as the next snapshot."""
+
+    TITLE = "fleettui"
+    BINDINGS = bindings_for("everywhere")
+    ENABLE_COMMAND_PALETTE = True
+    CSS: ClassVar[str] = "Screen { background: $background; color: $tone-plain; }"
+
+    def __init__(
+        self, service: FleetPort, look: Look | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.look = look or Look()
+        self.service = service
+        self.clock = clock
+        self.snapshot = service.snapshot
+        """The newest snapshot that reached the app."""
+        if not self.look.has_color:
+            os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
+        has_color = "NO_COLOR" not in os.environ
+        super().__init__(ansi_color=None if has_color else True)
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = (self.look.theme or DARK) if has_color else "ansi-dark"
+        self.animation_level = "none"  # each frame of an animation is a repaint, sent over the operator's SSH
+        self.painter = Painter(self._paint, self.set_timer)
+        self._unsubscribe: Callable[[], None] | None = None
+        if self.look.keys:
+            self.set_keymap(dict(self.look.keys))
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Textual's variables and the colours of our tones."""
+        variables = super().get_css_variables()
+        self.theme_variables = {**tone_variables(variables), **variables}
+        return self.theme_variables
+
+    def get_default_screen(self) -> Screen[None]:
+        return FleetScreen()
+
+    def on_mount(self) -> None:
+        self._unsubscribe = self.service.subscribe(self._take_snapshot)
+        self.set_interval(1.0, self.painter.request)
+
+    def on_unmount(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+
+    def _take_snapshot(self, snapshot: FleetSnapshot) -> None:
+        self.post_message(SnapshotArrived(snapshot))
+
+    def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
+        """The newest snapshot waits here for its turn to be painted."""
+        self.snapshot = message.snapshot
+        self.painter.request()
+
+    def _paint(self) -> None:
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        if isinstance(screen, LiveScreen) and screen.is_mounted:  # under a modal nothing is painted
+            screen.show_snapshot(self.snapshot, self.clock())
+
+    def open_machine(self, name: str) -> None:
+        """Show everything known of a machine."""
+        self.push_screen(MachineScreen(name))
+
+    # Actions
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: every declared action that applies now."""
+        for offer in actions_now(screen):
+            if offer.action.is_command:
+                run = partial(self.run_action, offer.action.id, offer.node)
+                yield SystemCommand(offer.action.title.capitalize(), offer.action.description, run)
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen(actions_now(self.screen)))
+
+    def action_theme(self) -> None:
+        self.search_themes()
+
+    def action_refresh(self) -> None:
+        self.service.poll_now()
+
+    def action_pause(self) -> None:
+        self.service.set_paused(not self.service.is_paused)
+        self.painter.paint_now()
+
+    def action_faster(self) -> None:
+        self._change_interval(
+            max((s for s in INTERVALS_S if s < self.service.interval_s), default=INTERVALS_S[0])
+        )
+
+    def action_slower(self) -> None:
+        self._change_interval(
+            min((s for s in INTERVALS_S if s > self.service.interval_s), default=INTERVALS_S[-1])
+        )
+
+    def _change_interval(self, seconds: float) -> None:
+        self.service.set_interval(seconds)
+        self.painter.paint_now()
+
+
+async def run_dashboard(service: FleetPort, look: Look | None = None) -> int:
+    """Run the dashboard, and the service with it, until the operator leaves; answers the exit code."""
+    import asyncio
+
+    app = FleetApp(service, look)
+    starting = asyncio.create_task(
+        service.start()
+    )  # the screen comes up while machines are still being asked
+    try:
+        await app.run_async()
+    finally:
+        if not starting.done():
+            starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        await service.stop()
+    return app.return_code or 0

@@ -1,0 +1,71 @@
+"""What the dashboard asks of the running core, and how it is dressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
+from fleettui.view.glyphs import Glyphs, glyphs_of
+
+
+class FleetPort(Protocol):
+    """The part of `FleetService` that the dashboard uses."""
+
+    snapshot: FleetSnapshot
+    """The newest one."""
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two polls of a machine."""
+
+    @property
+    def is_paused(self) -> bool:
+        """True while nothing is polled."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the operator should know about the service itself, one sentence each."""
+
+    def subscribe(self, callback: Callable[[FleetSnapshot], None]) -> Callable[[], None]:
+        """Call back in the event loop on each new snapshot; the answer ends that."""
+
+    async def start(self) -> None:
+        """Begin to poll."""
+
+    async def stop(self) -> None:
+        """End all polls and connections."""
+
+    def poll_now(self, name: str | None = None) -> None:
+        """Ask one machine, or all, at once; waiting times after failures end."""
+
+    def set_interval(self, seconds: float) -> None:
+        """Change the pace."""
+
+    def set_paused(self, paused: bool) -> None:
+        """Stop or resume polling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the dashboard is dressed: settings that only it needs."""
+
+    theme: str | None = None
+    """Name of a theme; None: ours, dark."""
+    glyphs: Literal["unicode", "ascii"] = "unicode"
+    has_color: bool = True
+    """False: no colours at all, as NO_COLOR asks."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Action id -> keys that replace the declared ones."""
+    columns: tuple[str, ...] | None = None
+    """Keys of the columns to choose from; None: all."""
+    thresholds: Thresholds = DEFAULT_THRESHOLDS
+    utc_offset_s: int | None = None
+    """Of the operator's clock; None: times are shown in UTC."""
+
+    @property
+    def glyph_set(self) -> Glyphs:
+        """The signs themselves."""
+        return glyphs_of(self.glyphs)

@@ -1,0 +1,1 @@
+"""One folder for each screen. Screens do not import each other."""

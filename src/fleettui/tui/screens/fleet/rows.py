@@ -1,0 +1,62 @@
+"""The table's rows, built anew only for machines that changed or whose seconds are on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.view.layout import Layout
+from fleettui.view.rows import Row, count_rows, machine_rows
+
+
+class _Kept(NamedTuple):
+    snapshot: MachineSnapshot
+    second: int
+    layout: Layout
+    is_open: bool
+    rows: tuple[Row, ...]
+
+
+class FleetRows:
+    """Rows of each machine, kept until something they depend on changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+        self.built = 0
+        """How many machines' rows were built so far."""
+
+    def rows_of(
+        self,
+        machines: Sequence[MachineSnapshot],
+        now: float,
+        layout: Layout,
+        opened: Collection[str],
+        visible: Collection[str],
+    ) -> list[Row]:
+        """All rows; those of machines out of sight may be old as long as their number is right."""
+        rows: list[Row] = []
+        for snapshot in machines:
+            name = snapshot.name
+            rows += self._rows_of_one(snapshot, now, layout, name in opened, name in visible)
+        if len(self._kept) > len(machines):
+            names = {snapshot.name for snapshot in machines}
+            self._kept = {name: kept for name, kept in self._kept.items() if name in names}
+        return rows
+
+    def _rows_of_one(
+        self, snapshot: MachineSnapshot, now: float, layout: Layout, is_open: bool, is_visible: bool
+    ) -> tuple[Row, ...]:
+        kept = self._kept.get(snapshot.name)
+        second = int(now)
+        if kept is not None and kept.layout is layout and kept.is_open == is_open:
+            if kept.snapshot is snapshot and (kept.second == second or not is_visible):
+                return kept.rows
+            if not is_visible and count_rows(snapshot, layout, is_expanded=is_open) == len(kept.rows):
+                return kept.rows
+        rows = machine_rows(snapshot, now, layout, is_expanded=is_open)
+        self.built += 1
+        if kept is not None and kept.rows == rows:
+            rows = kept.rows  # the same objects: nothing to compare, nothing to paint
+        self._kept[snapshot.name] = _Kept(snapshot, second, layout, is_open, rows)
+        return rows

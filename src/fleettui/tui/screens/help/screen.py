@@ -1,0 +1,71 @@
+"""Help: what can be done where the operator is, and with which key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from fleettui.tui.actions import Offer, bindings_for
+from fleettui.tui.widgets.line_view import LineView
+from fleettui.tui.widgets.painting import Line
+from fleettui.view.cells import Cell
+
+
+class HelpScreen(ModalScreen[None]):
+    """A box over the screen it explains; only what applies there now."""
+
+    BINDINGS = bindings_for("help")
+    DEFAULT_CSS = """
+    HelpScreen {
+        align: center middle;
+        background: $background 60%;
+    }
+    HelpScreen > Vertical {
+        width: 76;
+        max-width: 100%;
+        height: auto;
+        max-height: 100%;
+        border: round $tone-faint;
+        border-title-color: $tone-strong;
+        border-subtitle-color: $tone-dim;
+        background: $background;
+        padding: 0 1;
+    }
+    """
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        super().__init__()
+        self._offers = offers
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Keys"
+            box.border_subtitle = "Esc closes · Ctrl+P finds every command"
+            yield LineView[Line](id="keys")
+
+    def on_mount(self) -> None:
+        lines = help_lines(self._offers)
+        view = self.query_one(LineView)
+        view.styles.height = len(lines)
+        view.styles.max_height = max(1, self.size.height - 2)
+        view.show_lines(lines)
+        view.focus()
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+
+def help_lines(offers: Sequence[Offer]) -> list[Line]:
+    """A line for each key, moving about last."""
+    shown = [offer for offer in offers if offer.label]
+    width = max((len(offer.label) for offer in shown), default=0)
+    return [
+        Line(
+            offer.action.id,
+            (Cell(f"{offer.label:>{width}}  ", "key"), Cell(offer.action.description, "plain")),
+        )
+        for offer in shown
+    ]

@@ -1,0 +1,1 @@
+"""Widgets of our own: lines painted through Textual's Line API."""

@@ -1,0 +1,71 @@
+"""A few lines of cells that do not scroll; painted only when they change: summary, footer, notices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fleettui.tui.tones import TONE_CLASSES, TONES_CSS
+from fleettui.tui.widgets.painting import Line, Painting
+from fleettui.view.cells import Cells
+
+
+class CellBlock(Widget):
+    """As high as it has lines; without any it takes no room."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = TONE_CLASSES
+    DEFAULT_CSS = (
+        """
+    CellBlock {
+        height: 1;
+        background: $background;
+    """
+        + TONES_CSS
+        + "}"
+    )
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.lines: tuple[Cells, ...] = ((),)
+        """What it shows."""
+        self._painting = Painting(self)
+
+    def show_cells(self, *lines: Cells) -> bool:
+        """Take over the lines and repaint those that changed; True when any did."""
+        if lines == self.lines:
+            return False
+        before, self.lines = self.lines, lines
+        if len(before) != len(lines):
+            self.styles.height = len(lines)
+            self.display = bool(lines)
+            self.refresh()
+        else:
+            width = self.size.width
+            self.refresh(*(Region(0, y, width, 1) for y, line in enumerate(lines) if line != before[y]))
+        return True
+
+    @property
+    def text(self) -> str:
+        """The lines without their tones."""
+        return "\n".join("".join(cell.text for cell in line).rstrip() for line in self.lines)
+
+    def render_line(self, y: int) -> Strip:
+        """One line, as wide as the widget."""
+        if y >= len(self.lines):
+            return Strip.blank(self.size.width, self.rich_style)
+        return self._painting.strip_of(Line(str(y), self.lines[y]), self.size.width)
+
+    def notify_style_update(self) -> None:
+        """Textual applied style sheets again, for example those of another theme."""
+        super().notify_style_update()
+        self._painting.forget()
+
+
+def shorten(lines: Sequence[Cells], limit: int, more: Cells) -> tuple[Cells, ...]:
+    """At most `limit` lines; `more` in place of what does not fit."""
+    return tuple(lines) if len(lines) <= limit else (*lines[: limit - 1], more)

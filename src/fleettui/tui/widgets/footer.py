@@ -1,0 +1,57 @@
+"""The footer: keys that apply now, on one line, clickable. Derives from the declared actions."""
+
+from __future__ import annotations
+
+from textual import events
+
+from fleettui.tui.actions import Offer, actions_now
+from fleettui.tui.widgets.cell_block import CellBlock
+from fleettui.view.cells import Cell
+
+
+class Footer(CellBlock):
+    """One line instead of Textual's widget for each key: it paints once, and only when keys change."""
+
+    DEFAULT_CSS = """
+    Footer {
+        dock: bottom;
+        background: $panel;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="footer")
+        self._spots: list[tuple[range, Offer]] = []
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.show_keys())
+
+    def on_resize(self) -> None:
+        self.show_keys()
+
+    def show_keys(self) -> None:
+        """Ask which actions apply and lay out as many as fit."""
+        ranked = sorted(
+            (offer for offer in actions_now(self.screen) if offer.action.rank),
+            key=lambda offer: offer.action.rank,
+        )
+        cells: list[Cell] = [Cell(" ", "dim")]
+        self._spots = []
+        column = 1
+        for offer in ranked:
+            label, title = offer.label, offer.action.title
+            width = len(label) + 1 + len(title) + 2
+            if column + width - 2 > self.size.width:
+                break
+            self._spots.append((range(column, column + width - 2), offer))
+            cells += [Cell(label, "key"), Cell(" " + title + "  ", "dim")]
+            column += width
+        self.show_cells(tuple(cells))
+
+    async def on_click(self, event: events.Click) -> None:
+        """Run the action under the mouse."""
+        for span, offer in self._spots:
+            if event.x in span:
+                event.stop()
+                await self.app.run_action(offer.action.id, offer.node)
+                return

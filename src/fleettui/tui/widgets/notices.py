@@ -1,0 +1,37 @@
+"""What is wrong outside the machines: files that cannot be used, words of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fleettui.model.machine import ConfigProblem
+from fleettui.tui.widgets.cell_block import CellBlock, shorten
+from fleettui.view.cells import Cell, Cells
+from fleettui.view.problems import problem_lines
+
+MAX_LINES = 3
+
+
+class Notices(CellBlock):
+    """At most three lines; none while all is well."""
+
+    DEFAULT_CSS = """
+    Notices {
+        height: 0;
+        margin: 0 0 1 0;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="notices")
+        self.lines = ()
+        self.display = False
+
+    def show_problems(self, problems: Sequence[ConfigProblem], notices: Sequence[str], sign: str) -> None:
+        """Take them over; repaints only when they changed."""
+        lines: list[Cells] = [(Cell(f" {sign} {text}", "warn"),) for text in problem_lines(problems)]
+        lines += [(Cell(f" {text}", "accent"),) for text in notices]
+        hidden = len(lines) - MAX_LINES + 1
+        self.show_cells(
+            *shorten(lines, MAX_LINES, (Cell(f"   and {hidden} more: fleettui machines check", "dim"),))
+        )

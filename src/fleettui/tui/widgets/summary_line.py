@@ -1,0 +1,31 @@
+"""The first line of the Fleet screen: what the fleet has, and how often it is asked."""
+
+from __future__ import annotations
+
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.tui.widgets.cell_block import CellBlock
+from fleettui.view.cells import Cell, Cells, fit_cells, width_of
+from fleettui.view.glyphs import Glyphs
+from fleettui.view.summary import summary_cells
+
+_NAME: Cells = (Cell(" fleettui", "strong"), Cell("  "))
+_NAME_FROM_WIDTH = 60
+"""Narrower lines have no room for the program's name."""
+
+
+class SummaryLine(CellBlock):
+    """The summary at the left, the pace at the right."""
+
+    def __init__(self) -> None:
+        super().__init__(id="summary")
+
+    def show_summary(
+        self, fleet: FleetSnapshot, now: float, interval_s: float, is_paused: bool, glyphs: Glyphs
+    ) -> None:
+        """Take over the fleet's figures; repaints only when the text changed."""
+        width = self.screen.size.width
+        left: Cells = _NAME if width >= _NAME_FROM_WIDTH else (Cell(" "),)
+        right: Cells = (Cell("paused", "warn"),) if is_paused else (Cell(f"every {interval_s:g} s", "dim"),)
+        room = width - width_of(left) - width_of(right) - 3
+        middle = fit_cells(summary_cells(fleet, now, room, glyphs), room, "left", glyphs.ellipsis)
+        self.show_cells((*left, *middle, Cell("  "), *right))
