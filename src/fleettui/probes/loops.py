@@ -5,9 +5,10 @@ asks what the line names and answers with one frame in one printf (see `frames`)
 quote, no `!` and no newline, and a backslash only before a letter or digit that fish and csh leave alone:
 so it passes every login shell as one single-quoted word.
 
-A reader stands in front of the loop. At the end of input it kills the process group, so that nothing stays
-behind even while a tool hangs; only when this shell leads its own group (sshd and `start_new_session` see to
-that), else it merely ends and the tool's own time limit does the rest.
+A reader stands in front of the loop. At the end of input it kills whatever runs in the session of this shell,
+so that nothing stays behind even while a tool hangs; only when this shell leads its own group (sshd and
+`start_new_session` see to that), else it merely ends and the tool's own time limit does the rest. So the
+channel's input must stay open until the answer came.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from fleettui.probes.loops_gpu import GPU_LOOP
 LoopKind = Literal["facts", "gpu", "engine"]
 
 # t: token, n: a newline, F: the frame so far, T: the form of timeout(1) that works here (empty: none).
-# GNU timeout without --foreground would leave the process group that the reader kills; busybox has no
-# --foreground and stays in the group anyway, and before 1.30 it wants -t.
+# GNU timeout puts the tool into a process group of its own and ends all of it, also what a wrapper script
+# started and what would keep the pipe of $( ) open. busybox before 1.30 wants -t.
 _HEAD = r"""
 LC_ALL=C; export LC_ALL;
 PATH=$PATH:/usr/bin:/bin:/usr/sbin:/sbin;
@@ -30,19 +31,30 @@ exec 2>/dev/null;
 set -f; unset IFS;
 t=$1; n=$(printf "\nx"); n=${n%x};
 T=;
-for c in "timeout --foreground -k 2" "timeout -k 2" timeout "timeout -t"; do
+for c in "timeout -k 2" timeout "timeout -t"; do
   $c 5 true </dev/null >/dev/null && { T=$c; break; };
 done;
 add() { F="$F$1 $2 ${#3}$n$3"; };
 """
 
-# In a pipeline $$ is still the shell that the login shell became. Fields after `comm)`: state, ppid, pgrp.
+# In a pipeline $$ is still the shell that the login shell became. Fields of stat after `comm)`: 3 group,
+# 4 session. Closing stdout first lets an idle loop end by itself.
 _READER = r"""
 {
   while IFS= read -r l; do printf "%s\n" "$l"; done;
-  s=;
-  read -r s </proc/$$/stat && { set -- ${s##*) }; s=$3; } || s=$(ps -o pgid= -p $$);
-  [ "$s" -eq $$ ] && kill -9 0;
+  exec >&-;
+  s=; read -r s </proc/$$/stat && { set -- ${s##*) }; s=$3; } || s=$(ps -o pgid= -p $$);
+  [ "$s" -eq $$ ] || exit 0;
+  k=; set +f;
+  for f in /proc/[0-9]*/stat; do
+    s=; read -r s <$f; set -- ${s##*) }; f=${f%/stat};
+    case "$3 $4" in
+      "$$ $$") ;;
+      *" $$") k="$k ${f##*/}";;
+    esac;
+  done;
+  [ -z "$k" ] || kill -9 $k;
+  kill -9 0;
 }
 """
 

@@ -127,7 +127,9 @@ find_pids() {{
 # procps cuts user names to 8 without a width; others know no width; busybox lists everything.
 list_owners() {{
   v=$(${{T:+$T 3}} ps -ww -o pid= -o user:32= -o args= -p $P </dev/null); r=$?;
-  [ -n "$v" ] || [ $r -ge 124 ] || {{ v=$(${{T:+$T 3}} ps -o pid= -o user= -o args= -p $P </dev/null); r=$?; }};
+  [ -n "$v" ] || [ $r -ge 124 ] || {{
+    v=$(${{T:+$T 3}} ps -o pid= -o user= -o args= -p $P </dev/null); r=$?;
+  }};
   [ -n "$v" ] || [ $r -ge 124 ] || {{
     o=$(${{T:+$T 3}} ps -o pid,user,args </dev/null); r=$?;
     IFS=$n;
