@@ -113,11 +113,11 @@ def judge_cold(snapshot: MachineSnapshot, match: Match, query: RouteQuery, free:
         rejections += _no_room(snapshot, _Room(False, wanted, text))
     if need.mib <= have:
         span = ", on several GPUs" if need.mib > best else ""
-        reason = f"installed, cold, needs {gib(need.mib)} GiB{span} ({need.basis})"
+        reason = f"installed, cold, needs {gib(need.mib)} GiB = {need.basis}{span}"
         return Verdict(TIER_FITS, reason, need, tuple(rejections))
     if has_no_gpu(snapshot):
         return Verdict(TIER_OFFLOAD, "installed, cold, CPU only", need, tuple(rejections))
-    reason = f"installed, cold, needs {gib(need.mib)} GiB of {gib(summed)} free: partly in RAM ({need.basis})"
+    reason = f"installed, cold, partly in RAM: needs {gib(need.mib)} GiB = {need.basis}, {gib(summed)} free"
     return Verdict(TIER_OFFLOAD, reason, need, tuple(rejections))
 
 
@@ -143,8 +143,8 @@ def _unknown_room(snapshot: MachineSnapshot, unknown: Unknown) -> Rejection:
         return Rejection("gpu_fault", f"no GPU in order: {texts[0]}")
     status = snapshot.sources.get("gpu")
     why = unknown.reason
-    if status is not None and status.state in {"late", "error"}:
-        why = f"GPU source {status.state}" + (f": {status.error}" if status.error else f", {why}")
+    if status is not None and status.state == "error" and status.error:
+        why = status.error
     return Rejection("gpu_unknown", f"free VRAM unknown: {why}")
 
 

@@ -40,12 +40,17 @@ def exit_code_of(
     approved = [judged for snapshot, judged in judged_machines if snapshot.trust == "approved"]
     if not all(judged.answered_without for judged in approved):
         return EXIT_NONE_ELIGIBLE
-    declared = [name for snapshot, _ in judged_machines for name in snapshot.machine.models]
-    if any(canonical_name(name) == canonical for name in [*declared, *known_names]):
-        return EXIT_NONE_ELIGIBLE
+    return EXIT_NONE_ELIGIBLE if is_known(judged_machines, canonical, known_names) else EXIT_UNKNOWN_MODEL
+
+
+def is_known(
+    judged_machines: list[tuple[MachineSnapshot, Judged]], canonical: str, known_names: Collection[str]
+) -> bool:
+    """True when the model stands in a machine file, in a list of an engine, or in `known_names`."""
     if any(judged.matches for _, judged in judged_machines):
-        return EXIT_NONE_ELIGIBLE
-    return EXIT_UNKNOWN_MODEL
+        return True
+    declared = [name for snapshot, _ in judged_machines for name in snapshot.machine.models]
+    return any(canonical_name(name) == canonical for name in [*declared, *known_names])
 
 
 def all_names(fleet: FleetSnapshot) -> list[str]:

@@ -20,11 +20,10 @@ from fleettui.decide.filters import (
 from fleettui.decide.matching import Match, find_on_engine, is_usable_engine, nearest_installed
 from fleettui.decide.names import nearest_names
 from fleettui.decide.natural import natural_key
-from fleettui.decide.outcome import Judged, all_names, exit_code_of, warnings_of
+from fleettui.decide.outcome import Judged, all_names, exit_code_of, is_known, warnings_of
 from fleettui.model.names import canonical_name
 from fleettui.model.route import (
     EXIT_ROUTED,
-    EXIT_UNKNOWN_MODEL,
     RejectedMachine,
     Rejection,
     RouteCandidate,
@@ -36,8 +35,6 @@ from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import FreeVram, free_vram, gib_of_mib
 
 __all__ = ["RouteCandidate", "RouteDecision", "RouteQuery", "decide_route"]
-
-_STALE_GPU = Unknown("GPU data too old")
 
 
 def decide_route(
@@ -61,7 +58,7 @@ def decide_route(
     nearest: tuple[str, ...] = ()
     if chosen is None:
         exit_code = exit_code_of(judged_machines, canonical, known_names)
-        if exit_code == EXIT_UNKNOWN_MODEL:
+        if not is_known(judged_machines, canonical, known_names):
             nearest = tuple(nearest_names(query.model, [*all_names(fleet), *known_names]))
     return RouteDecision(
         query=query,
@@ -176,7 +173,8 @@ def _fresh_free_vram(snapshot: MachineSnapshot, now: float, limit_s: float) -> F
     if status is not None and status.read_at is not None and now - status.read_at > limit_s:
         if snapshot.gpu is not None and not snapshot.gpu.cards:
             return free_vram(snapshot)
-        return FreeVram(_STALE_GPU, None, _STALE_GPU)
+        unknown = Unknown(f"GPU data {now - status.read_at:.0f} s old")
+        return FreeVram(unknown, None, unknown)
     return free_vram(snapshot)
 
 

@@ -284,7 +284,7 @@ def note(view: MachineView, width: int) -> Cells:
     """Flags, then the most severe reason and how many more there are."""
     parts = [*flag_cells(view.snapshot, view.now, view.layout)]
     reasons = view.snapshot.reasons
-    if reasons:
+    if reasons and not view.is_expanded:  # an expanded machine has a line for each of them
         more = f" (+{len(reasons) - 1})" if len(reasons) > 1 else ""
         first = Cell(clean(reasons[0].text), SEVERITY_TONES[reasons[0].severity])
         room = width - width_of(join_cells(parts, "  ")) - (2 if parts else 0) - len(more)

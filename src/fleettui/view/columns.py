@@ -25,6 +25,10 @@ SortKey = Callable[[MachineSnapshot, float], Any]
 _HEALTH_ORDER = {"unhealthy": 0, "offline": 1, "degraded": 2, "unknown": 3, "healthy": 4}
 
 
+EXTRA = 8
+"""Priority of the first column that is merely good to know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column."""
@@ -43,6 +47,8 @@ class Column:
     max_width: int = 0
     weight: int = 0
     """Share of spare room; 0 keeps `min_width`."""
+    comfort: int = 0
+    """Width that columns of priority 8 and more must leave to this one; 0: `min_width`."""
     is_descending_first: bool = False
     """Sorting starts with the largest."""
 
@@ -64,7 +70,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "vram", "VRAM", "Used and total VRAM in GiB, all GPUs together; `shared` where CPU and GPU share it",
         20, 0, cells.vram, cells.gpu_vram, lambda s, _: known_value(free_vram(s).sum_mib),
-        max_width=40, weight=2, is_descending_first=True,
+        max_width=40, weight=2, comfort=28, is_descending_first=True,
     ),
     Column(
         "gpu", "GPU", "Utilisation, mean over the GPUs", 4, 1,
@@ -83,7 +89,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "models", "models", "Copies with GiB and time to expiry; on a GPU's line those proven to lie there",
-        18, 2, cells.models, cells.gpu_models, lambda s, _: len(s.loaded), max_width=72, weight=4,
+        18, 2, cells.models, cells.gpu_models, lambda s, _: len(s.loaded), max_width=72, weight=4, comfort=36,
         is_descending_first=True,
     ),
     Column(
@@ -112,7 +118,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "note", "note", "Flags and the most severe reason", 24, 6, cells.note, cells.gpu_note,
-        lambda s, _: (not s.reasons, s.reasons[0].code if s.reasons else ""), max_width=90, weight=3,
+        lambda s, _: (not s.reasons, s.reasons[0].code if s.reasons else ""),
+        max_width=90, weight=3, comfort=40,
     ),
 )  # fmt: skip
 """In the order of the table."""

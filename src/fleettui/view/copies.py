@@ -10,9 +10,9 @@ from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.text import clean
 from fleettui.view.units import bytes_gib, remaining
 
-Detail = Literal["full", "brief", "name"]
+Detail = Literal["full", "brief", "share", "name"]
 _STATE_TONES: dict[ModelState, Tone] = {"loading": "accent", "stopping": "warn"}
-DETAILS: tuple[Detail, ...] = ("full", "brief", "name")
+DETAILS: tuple[Detail, ...] = ("full", "brief", "share", "name")
 
 
 def expiry_text(copy: LoadedModel, now: float) -> str:
@@ -52,7 +52,7 @@ def copy_cells(
             Cell(f" ({share.text})" if detail == "full" else f" {share.text.replace(' ', '')}", share.tone)
         )
     expiry = expiry_cell(copy, now)
-    if expiry.text and (detail != "name" or copy.state != "loaded"):
+    if expiry.text and (detail in {"full", "brief"} or copy.state != "loaded"):
         cells += [Cell(" · ", "faint"), expiry]
     return tuple(cells)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
 from fleettui.view.cells import Cell, Cells, fit_cells
-from fleettui.view.columns import COLUMNS, Column
+from fleettui.view.columns import COLUMNS, EXTRA, Column
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.text import cell_width, clean
 
@@ -108,16 +108,21 @@ def fleet_layout(fleet: FleetSnapshot, width: int, glyphs: Glyphs = UNICODE) -> 
 
 
 def _choose(offered: list[Column], minima: dict[str, int], width: int, gap: int) -> list[Column]:
-    """The columns that fit, most important first; order of the table kept."""
+    """The columns that fit, most important first; order of the table kept.
+
+    What is merely good to know joins only where the others keep a comfortable width.
+    """
     room = width - 1
-    kept: set[str] = set()
+    kept: list[Column] = []
     for column in sorted(offered, key=lambda item: item.priority):
+        if column.priority == EXTRA:
+            room -= sum(max(0, item.comfort - minima[item.key]) for item in kept)
         need = minima[column.key] + (gap if kept else 0)
         if need > room and kept:
             break
         room -= need
-        kept.add(column.key)
-    return [column for column in offered if column.key in kept]
+        kept.append(column)
+    return [column for column in offered if column in kept]
 
 
 def _grow(chosen: list[Column], minima: dict[str, int], width: int, gap: int) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fleettui.model.clock import iso_utc
-from fleettui.model.route import EXIT_UNKNOWN_MODEL, RouteCandidate, RouteDecision, RouteQuery
+from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL, RouteCandidate, RouteDecision
 from fleettui.model.unknown import Maybe, T, Unknown
 from fleettui.view.text import cell_width, clean, fit
 
@@ -22,7 +22,7 @@ def route_lines(decision: RouteDecision, width: int | None = None) -> list[str]:
     name_width = max((cell_width(clean(name)) for name in names), default=0)
     rank_width = len(str(len(decision.candidates)))
     reasons = [clean(candidate.reason) for candidate in decision.candidates]
-    reason_width = min(max(map(cell_width, reasons), default=0), 60)
+    reason_width = max(map(cell_width, reasons), default=0)
     for rank, (candidate, reason) in enumerate(zip(decision.candidates, reasons, strict=True), 1):
         start = f" {rank:>{rank_width}} {fit(clean(candidate.machine), name_width)}  tier {candidate.tier}  "
         padded = reason + " " * max(0, reason_width - cell_width(reason))
@@ -61,28 +61,17 @@ def _conclusion(decision: RouteDecision) -> str:
     """What a failure means and what to do next; nothing after a success."""
     if decision.chosen is not None:
         return ""
-    asked = clean(decision.query.model)
+    asked, query = repr(clean(decision.query.model)), decision.query
+    nearest = f"; nearest: {', '.join(map(clean, decision.nearest))}" if decision.nearest else ""
     if decision.exit_code == EXIT_UNKNOWN_MODEL:
-        nearest = f"; nearest: {', '.join(map(clean, decision.nearest))}" if decision.nearest else ""
-        return f"error: no machine knows {asked!r}{nearest}"
-    if decision.exit_code == 4:
-        return (
-            f"error: no machine gave usable data, so nothing can be said about {asked!r}; check the network"
-        )
-    wants = _wishes(decision.query)
-    return f"error: no machine can serve {asked!r} now{wants}; retry later, or ask for less"
-
-
-def _wishes(query: RouteQuery) -> str:
-    """` (loaded, with 4.0 GiB of free VRAM)`: what a machine had to offer beyond the model."""
-    wishes = []
-    if query.require_loaded:
-        wishes.append("loaded")
-    if query.min_free_vram_mib:
-        wishes.append(f"with {query.min_free_vram_mib / 1024:.1f} GiB of free VRAM")
-    if query.context is not None:
-        wishes.append(f"with a context of {query.context}")
-    return f" ({', '.join(wishes)})" if wishes else ""
+        return f"error: no machine knows {asked}{nearest}"
+    if decision.exit_code == EXIT_NO_DATA:
+        return f"error: no machine gave usable data, so nothing is known of {asked}; check the network"
+    wishes = f" with {query.min_free_vram_mib / 1024:.1f} GiB of free VRAM" if query.min_free_vram_mib else ""
+    wishes += f" with a context of {query.context}" if query.context is not None else ""
+    verb = "has" if query.require_loaded else "can serve"
+    loaded = " loaded" if query.require_loaded else ""
+    return f"error: no machine {verb} {asked}{loaded}{wishes} now{nearest}"
 
 
 def format_answer(decision: RouteDecision, form: AnswerFormat | str) -> str:

@@ -102,7 +102,7 @@ def _machine_cells(view: MachineView) -> Cells:
     layout = view.layout
     if view.is_answering:
         return _in_columns(layout, lambda column, width: column.machine_cells(view, width))
-    last = layout.place_of("age")
+    last = layout.place_of("age") if view.age_s is not None else None
     first = next((place for place in layout.places if place.column.key not in {"machine", "health"}), None)
     cells: list[Cell] = []
     for place in layout.places:

@@ -65,7 +65,7 @@ def _pending_cells(view: MachineView, width: int) -> Cells:
         return full
     room = width - width_of((code, kind)) - 2 - len(hint)
     if room < 12:
-        return (code, kind)
+        return (code, kind, Cell(hint, "key"))
     head = room - 4
     return (code, kind, Cell(f"  {fingerprint[:head]}…{fingerprint[-3:]}"), Cell(hint, "key"))
 

@@ -1,0 +1,109 @@
+"""GPUs and GPU processes of one machine in full."""
+
+from __future__ import annotations
+
+from fleettui.model.readings import GpuCard
+from fleettui.model.unknown import Unknown
+from fleettui.model.vram import card_memory
+from fleettui.view.bars import bar_cells, tone_for
+from fleettui.view.cells import Cell, Cells, dimmed
+from fleettui.view.column_cells import short_gpu_name
+from fleettui.view.machine_view import MachineView
+from fleettui.view.tables import Line, table
+from fleettui.view.text import clean
+from fleettui.view.units import DASH, gib_text, percent_prose
+
+_BAR_WIDTH = 18
+
+
+def gpu_lines(view: MachineView) -> list[Line]:
+    """A line for each card with every figure; below it its fault, MIG instances, implausible fields."""
+    gpu = view.snapshot.gpu
+    if gpu is None:
+        return []
+    head = ("", "GPU", "VRAM", "", "free", "use", "temp", "power", "fan", "state")
+    rows = [_gpu_row(view, card) for card in gpu.cards]
+    lines = table(head, rows, frozenset({3, 4, 5, 6, 7, 8}))
+    if view.is_gpu_stale:
+        lines = [dimmed(line) for line in lines]
+    for card in gpu.cards:
+        lines += [(Cell(text, "warn"),) for text in _remarks(view, card)]
+    for fault in gpu.faults:
+        where = "" if isinstance(fault.bus_id, Unknown) else f"{clean(fault.bus_id)}: "
+        lines.append((Cell(f"{where}{clean(fault.text)}", "bad"),))
+    if gpu.problem is not None and gpu.problem.detail:
+        lines.append((Cell(clean(gpu.problem.detail), "dim"),))
+    return lines
+
+
+def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
+    limits = view.layout.thresholds
+    memory = card_memory(view.snapshot, card)
+    fraction = None
+    if (
+        not isinstance(memory.used_mib, Unknown)
+        and not isinstance(memory.total_mib, Unknown)
+        and memory.total_mib
+    ):
+        fraction = memory.used_mib / memory.total_mib
+    shared = " shared" if card.is_unified else ""
+    limit = "" if isinstance(card.power_limit_w, Unknown) else f"/{card.power_limit_w:.0f}"
+    watts = DASH if isinstance(card.power_w, Unknown) else f"{card.power_w:.0f}{limit} W"
+    heat = DASH if isinstance(card.temperature_c, Unknown) else f"{card.temperature_c} °C"
+    return (
+        (Cell(str(card.index), "dim"),),
+        (Cell(short_gpu_name(card.name)),),
+        bar_cells(fraction, _BAR_WIDTH, limits.memory, view.layout.glyphs),
+        (Cell(f"{gib_text(memory.used_mib)}/{gib_text(memory.total_mib)} GiB{shared}"),),
+        (Cell(gib_text(memory.free_mib)),),
+        (
+            Cell(
+                percent_prose(card.utilisation_percent),
+                tone_for(card.utilisation_percent, limits.utilisation),
+            ),
+        ),
+        (Cell(heat, tone_for(card.temperature_c, limits.temperature)),),
+        (Cell(watts, "dim"),),
+        (Cell(percent_prose(card.fan_percent), "dim"),),
+        (Cell(DASH if isinstance(card.pstate, Unknown) else clean(card.pstate), "dim"),),
+    )
+
+
+def _remarks(view: MachineView, card: GpuCard) -> list[str]:
+    remarks = []
+    if card.fault is not None:
+        remarks.append(f"GPU {card.index}: {clean(card.fault.text)}")
+    if card.index in view.snapshot.machine.disabled_gpus:
+        remarks.append(f"GPU {card.index}: disabled in the file")
+    if card.suspect:
+        remarks.append(f"GPU {card.index}: implausible {', '.join(card.suspect)}")
+    for part in card.mig:
+        memory = f"{gib_text(part.used_mib)}/{gib_text(part.total_mib)} GiB"
+        remarks.append(f"GPU {card.index} MIG {clean(part.profile)}: {memory}")
+    return remarks
+
+
+def process_lines(view: MachineView) -> list[Line]:
+    """Each compute process with its card, memory, user and command."""
+    snapshot = view.snapshot
+    if snapshot.processes is None or not snapshot.processes.processes:
+        return []
+    cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
+    index_of = {card.uuid: str(card.index) for card in cards if not isinstance(card.uuid, Unknown)}
+    rows: list[tuple[Cells, ...]] = []
+    for process in snapshot.processes.processes:
+        is_placed = not isinstance(process.gpu_uuid, Unknown)
+        gpu = index_of.get(process.gpu_uuid, DASH) if is_placed else DASH  # type: ignore[arg-type]
+        memory = DASH if isinstance(process.used_mib, Unknown) else f"{gib_text(process.used_mib)} GiB"
+        command = process.name if isinstance(process.command, Unknown) else process.command
+        user = DASH if isinstance(process.user, Unknown) else clean(process.user)
+        rows.append(
+            (
+                (Cell(gpu, "dim"),),
+                (Cell(str(process.pid), "dim"),),
+                (Cell(memory),),
+                (Cell(user),),
+                (Cell(clean(command), "dim"),),
+            )
+        )
+    return table(("GPU", "pid", "VRAM", "user", "command"), rows, frozenset({1, 2}))

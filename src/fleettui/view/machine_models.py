@@ -1,0 +1,96 @@
+"""Models and engines of one machine: loaded, declared, installed."""
+
+from __future__ import annotations
+
+from fleettui.model.names import is_served_as
+from fleettui.model.unknown import Maybe, Unknown
+from fleettui.view.cells import Cell, Cells, Tone
+from fleettui.view.copies import copy_line_text
+from fleettui.view.machine_view import MachineView
+from fleettui.view.tables import Line, table
+from fleettui.view.text import clean
+from fleettui.view.units import bytes_gib
+
+
+def loaded_lines(view: MachineView) -> list[Line]:
+    snapshot = view.snapshot
+    installed = [(model.engine, model.name) for model in snapshot.installed]
+    rows = []
+    for copy in snapshot.loaded:
+        is_here = any(e == copy.engine and is_served_as(e, name, copy.name) for e, name in installed)
+        gone = "" if is_here or not installed or copy.engine != "ollama" else "  not installed any more"
+        cards = sorted({share.gpu_index for share in view.shares if share.copy is copy})
+        where = f"  GPU {', '.join(map(str, cards))}" if cards else ""
+        tone: Tone = "warn" if copy.state == "stopping" else "dim"
+        rows.append(
+            (
+                (Cell(clean(copy.name)),),
+                (Cell(copy_line_text(copy, view.now) + where, tone), Cell(gone, "warn")),
+            )
+        )
+    return table((), rows)
+
+
+def model_lines(view: MachineView) -> list[Line]:
+    """Declared models with their state, then installed ones that nobody declared."""
+    snapshot = view.snapshot
+    declared = snapshot.machine.models
+    is_read = any(not isinstance(engine.installed, Unknown) for engine in snapshot.engines)
+    rows: list[tuple[Cells, ...]] = []
+    for name in declared:
+        size = next((m.size_bytes for m in snapshot.installed if is_served_as(m.engine, m.name, name)), None)
+        is_loaded = any(
+            is_served_as(c.engine, c.name, name) for c in snapshot.loaded if c.state != "stopping"
+        )
+        state = (
+            Cell("loaded", "good")
+            if is_loaded
+            else Cell("installed", "plain")
+            if size is not None
+            else Cell("not installed", "warn")
+            if is_read
+            else Cell("not known", "unknown")
+        )
+        rows.append(((Cell(clean(name)),), (Cell("declared", "dim"),), (state,), (Cell(_size(size), "dim"),)))
+    for model in snapshot.installed:
+        if any(is_served_as(model.engine, model.name, name) for name in declared):
+            continue
+        is_loaded = any(copy.name == model.name and copy.engine == model.engine for copy in snapshot.loaded)
+        state = Cell("loaded", "good") if is_loaded else Cell("installed", "plain")
+        if model.remote_host is not None:
+            state = Cell(f"runs on {clean(model.remote_host)}", "dim")
+        rows.append(
+            (
+                (Cell(clean(model.name)),),
+                (Cell("", "dim"),),
+                (state,),
+                (Cell(_size(model.size_bytes), "dim"),),
+            )
+        )
+    return table((), rows)
+
+
+def _size(count: Maybe[int] | None) -> str:
+    return "" if count is None or isinstance(count, Unknown) else f"{bytes_gib(count)} GiB"
+
+
+def engine_lines(view: MachineView) -> list[Line]:
+    rows = []
+    for engine in view.snapshot.engines:
+        version = "" if isinstance(engine.version, Unknown) else clean(engine.version)
+        tone: Tone = "good" if engine.state == "ok" else "warn"
+        path = {
+            "tunnel": "through SSH",
+            "direct": "asked directly",
+            "remote": "asked by its own curl or wget",
+        }
+        rows.append(
+            (
+                (Cell(engine.kind),),
+                (Cell(version),),
+                (Cell(f"port {engine.port}", "dim"),),
+                (Cell(engine.state.replace("_", " "), tone),),
+                (Cell(clean(engine.error), "warn") if engine.error else Cell(path[engine.path], "dim"),),
+            )
+        )
+    return table((), rows)

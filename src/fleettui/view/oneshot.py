@@ -1,0 +1,142 @@
+"""`fleettui status` as plain text, in the tradition of gpustat: no colour, nothing but what was read."""
+
+from __future__ import annotations
+
+from fleettui.model.readings import GpuCard
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
+from fleettui.model.unknown import Unknown
+from fleettui.model.vram import card_memory
+from fleettui.view.cells import text_of
+from fleettui.view.copies import copy_line_text
+from fleettui.view.flags import flag_texts
+from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.layout import Layout, make_layout
+from fleettui.view.machine_view import MachineView
+from fleettui.view.problems import problem_line
+from fleettui.view.summary import summary_cells
+from fleettui.view.text import cell_width, clean, clip, fit, fit_right
+from fleettui.view.trouble import trouble_cells
+from fleettui.view.units import age, celsius, gib_text, kib_gib, percent_prose
+
+_INDENT = "  "
+_NAME_MAX = 40
+
+
+def status_lines(fleet: FleetSnapshot, now: float, width: int, glyphs: Glyphs = UNICODE) -> list[str]:
+    """Lines of at most `width` columns: summary, then each machine with GPUs, copies and reasons."""
+    layout = make_layout(max(width, 40), (), interval_s=fleet.interval_s, glyphs=glyphs, has_hints=False)
+    names = [clean(snapshot.name) for snapshot in fleet.machines]
+    name_width = min(max(map(cell_width, names), default=0), _NAME_MAX)
+    lines = [text_of(summary_cells(fleet, now, width, glyphs))]
+    for snapshot in fleet.machines:
+        lines += ["", *machine_lines(snapshot, now, layout, name_width)]
+    if fleet.problems:
+        lines += ["", *(f"{glyphs.unhealthy} {problem_line(problem)}" for problem in fleet.problems)]
+    return [clip(glyphs.plain(line), width, glyphs.ellipsis).rstrip() for line in lines]
+
+
+def machine_lines(snapshot: MachineSnapshot, now: float, layout: Layout, name_width: int) -> list[str]:
+    """All lines of one machine."""
+    view = MachineView(snapshot, now, layout)
+    lines = [_machine_line(view, name_width)]
+    if snapshot.trust == "pending" and snapshot.link.offer is not None:
+        lines.append(f"{_INDENT}approve it with: fleettui machines approve {clean(snapshot.name)}")
+    if snapshot.gpu is not None:
+        lines += _gpu_lines(view)
+    lines += _copy_lines(view)
+    reasons = snapshot.reasons[1:] if snapshot.health == "offline" else snapshot.reasons
+    if snapshot.trust == "approved":
+        lines += [_INDENT + _reason_text(reason, layout.glyphs) for reason in reasons]
+    return lines
+
+
+def _machine_line(view: MachineView, name_width: int) -> str:
+    """`ada  ● healthy   CPU 12 %  RAM 38/128 GiB  1s  ⚑ maintenance …`."""
+    snapshot, glyphs = view.snapshot, view.layout.glyphs
+    word = snapshot.health if snapshot.trust == "approved" else snapshot.trust.replace("_", " ")
+    state = f"{glyphs.of_health(snapshot.health)} {word}"
+    start = f"{fit(clean(snapshot.name), name_width)}  {state:<11}"
+    if not view.is_answering:
+        text = f"{start}  {text_of(trouble_cells(view, 400))}"
+        return "  ".join([text, *_seen(view), *_flags(view)])
+    parts = [start]
+    cpu, memory = snapshot.cpu, snapshot.memory
+    if cpu is not None and not isinstance(cpu.busy_percent, Unknown):
+        parts.append(f"CPU {percent_prose(cpu.busy_percent):>5}")
+    if memory is not None and not isinstance(memory.total_kib, Unknown):
+        parts.append(f"RAM {fit_right(f'{kib_gib(memory.used_kib)}/{kib_gib(memory.total_kib)}', 7)} GiB")
+    if view.has_no_gpu:
+        parts.append("cpu only")
+    parts.append(age(view.age_s))
+    if view.is_stale:
+        parts.append("stale")
+    return "  ".join([*parts, *_flags(view)])
+
+
+def _seen(view: MachineView) -> list[str]:
+    """`last seen 4m ago` of a machine that answered before."""
+    return [] if view.age_s is None else [f"(last seen {age(view.age_s)} ago)"]
+
+
+def _flags(view: MachineView) -> list[str]:
+    return [f"{view.layout.glyphs.flag} {text}" for text in flag_texts(view.snapshot, view.now)]
+
+
+def _gpu_lines(view: MachineView) -> list[str]:
+    """`[0] NVIDIA GeForce RTX 4090 | 41 °C, 12 % | 18.2 / 24.0 GiB | llama3.1:70b 17.4`, columns aligned."""
+    snapshot = view.snapshot
+    cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
+    names = [clean(str(card.name)) for card in cards]
+    name_width = max(map(cell_width, names), default=0)
+    memories = [_memory_text(view, card) for card in cards]
+    memory_width = max(map(cell_width, memories), default=0)
+    index_width = max((len(str(card.index)) for card in cards), default=1)
+    status = snapshot.sources.get("gpu")
+    old = f" ({age(status.age_s(view.now))} old)" if status is not None and view.is_gpu_stale else ""
+    lines = []
+    for card, name, memory in zip(cards, names, memories, strict=True):
+        heat, load = celsius(card.temperature_c), percent_prose(card.utilisation_percent)
+        head = f"{_INDENT}[{card.index:>{index_width}}] {fit(name, name_width)} | {heat:>5}, {load:>5}"
+        tail = [f"{fit(memory, memory_width)}{old}", *_card_notes(view, card)]
+        lines.append(" | ".join([head, *tail]).rstrip())
+    return lines
+
+
+def _memory_text(view: MachineView, card: GpuCard) -> str:
+    memory = card_memory(view.snapshot, card)
+    used, total = gib_text(memory.used_mib), gib_text(memory.total_mib)
+    return f"{used:>4} / {total} GiB" + (" shared" if card.is_unified else "")
+
+
+def _card_notes(view: MachineView, card: GpuCard) -> list[str]:
+    """What is proven to lie on the card, then processes of others, then what is wrong with it."""
+    snapshot = view.snapshot
+    shares = [share for share in view.shares if share.gpu_index == card.index]
+    words = [f"{clean(share.copy.name)} {gib_text(share.used_mib)}" for share in shares]
+    proven = {share.pid for share in shares}
+    for process in snapshot.processes.processes if snapshot.processes is not None else ():
+        if process.gpu_uuid == card.uuid and process.pid not in proven:
+            user = "" if isinstance(process.user, Unknown) else f"{clean(process.user)}:"
+            words.append(f"{user}{clean(process.short_name)} {gib_text(process.used_mib)}")
+    notes = [", ".join(words)] if words else []
+    if card.fault is not None:
+        notes.append(clean(card.fault.text))
+    if card.index in snapshot.machine.disabled_gpus:
+        notes.append("disabled in the file")
+    return notes
+
+
+def _copy_lines(view: MachineView) -> list[str]:
+    """A line for each copy: size, share on the GPU, context, time to expiry."""
+    copies = view.snapshot.loaded
+    names = [clean(copy.name) for copy in copies]
+    width = min(max(map(cell_width, names), default=0), _NAME_MAX)
+    return [
+        f"{_INDENT}{fit(name, width)}  {copy_line_text(copy, view.now)}".rstrip()
+        for copy, name in zip(copies, names, strict=True)
+    ]
+
+
+def _reason_text(reason: Reason, glyphs: Glyphs) -> str:
+    signs = {"offline": glyphs.offline, "unhealthy": glyphs.unhealthy, "degraded": glyphs.degraded}
+    return f"{signs.get(reason.severity, glyphs.dot)} {clean(reason.text)}"
