@@ -244,6 +244,13 @@ def test_one_wrong_value(text: str, key: str, words: str) -> None:
     assert words in problems[0].message
 
 
+@pytest.mark.parametrize("data", [b"a: 1\n" * 5000, LEAST[:-3] + b"[" + b"5, " * 5000 + b"]\n"])
+def test_endless_problems_end(data: bytes) -> None:
+    machine, problems = read_machine_file(data, "x.yaml")
+    assert machine is None
+    assert 100 <= len(problems) <= 110
+
+
 @pytest.mark.parametrize("data", [b"- a\n", b"just text", b"42", b"null"])
 def test_no_map_is_one_problem(data: bytes) -> None:
     machine, problems = read_machine_file(data, "x.yaml")

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fleettui.config.machine_schema import DEFAULT_PORTS, EnginePart, MachinePart
-from fleettui.config.yaml_builder import dotted
+from fleettui.config.yaml_builder import MAX_PROBLEMS, dotted
 from fleettui.config.yaml_document import YamlDocument, read_yaml
 from fleettui.model.machine import (
     DEFAULT_ENGINE_PORT,
@@ -78,7 +78,7 @@ def read_machine_file(data: bytes, path: str) -> tuple[Machine | None, tuple[Con
     if part is not None:
         problems += _repeated_engines(part, document, path)
     if part is None or problems:
-        return None, tuple(sorted(problems, key=lambda problem: problem.line or 0))
+        return None, tuple(sorted(problems, key=lambda problem: problem.line or 0)[: MAX_PROBLEMS + 1])
     return _machine(part, disabled, document.value, path), ()
 
 

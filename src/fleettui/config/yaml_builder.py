@@ -11,6 +11,8 @@ import yaml
 from fleettui.config.yaml_scalars import core_value
 
 MAX_DEPTH = 64
+MAX_PROBLEMS = 100
+"""Nobody reads more at once, and a megabyte of equal keys would make hundreds of thousands."""
 MAX_EXPANDED = 4 << 20
 """Characters and nodes after aliases are followed; a file without aliases cannot reach it."""
 
@@ -205,4 +207,6 @@ class YamlBuilder:
         self._note(line, path, f"The tag {tag.replace(_TAG, '!!')[:60]} means nothing here; remove it.")
 
     def _note(self, line: int, path: Sequence[str | int], message: str) -> None:
+        if len(self.problems) >= MAX_PROBLEMS:
+            raise YamlFailure(line, "The problems go on from here; correct those before it first.")
         self.problems.append(YamlProblem(line, dotted(path) or None, message))
