@@ -12,6 +12,7 @@ from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, T, Unknown, total
 from fleettui.model.vram import free_vram
 from fleettui.view import column_cells as cells
+from fleettui.view import gpu_cells as gpu
 from fleettui.view.cells import Align, Cells
 from fleettui.view.figures import fullest_disk_percent, hottest_c, mean_utilisation, net_rates, total_power_w
 from fleettui.view.machine_view import MachineView
@@ -61,35 +62,35 @@ def known_value(value: Maybe[T]) -> T | None:
 COLUMNS: tuple[Column, ...] = (
     Column(
         "machine", "machine", "Name of the machine; below it its GPUs", 14, 0,
-        cells.machine_name, cells.gpu_name, lambda s, _: natural_key(s.name),
+        cells.machine_name, gpu.gpu_name, lambda s, _: natural_key(s.name),
     ),
     Column(
         "health", "health", "healthy, degraded, unhealthy, offline, unknown; a flag: maintenance or drain",
-        13, 0, cells.health, cells.gpu_heat, lambda s, _: _HEALTH_ORDER[s.health],
+        13, 0, cells.health, gpu.gpu_heat, lambda s, _: _HEALTH_ORDER[s.health],
     ),
     Column(
         "vram", "VRAM", "Used and total VRAM in GiB, all GPUs together; `shared` where CPU and GPU share it",
-        20, 0, cells.vram, cells.gpu_vram, lambda s, _: known_value(free_vram(s).sum_mib),
+        20, 0, gpu.vram, gpu.gpu_vram, lambda s, _: known_value(free_vram(s).sum_mib),
         max_width=40, weight=2, comfort=28, is_descending_first=True,
     ),
     Column(
         "gpu", "GPU", "Utilisation, mean over the GPUs", 4, 1,
-        cells.utilisation, cells.gpu_utilisation, lambda s, _: known_value(mean_utilisation(s)),
+        gpu.utilisation, gpu.gpu_utilisation, lambda s, _: known_value(mean_utilisation(s)),
         align="right", is_descending_first=True,
     ),
     Column(
         "temp", "°C", "Temperature of the hottest GPU", 3, 8,
-        cells.temperature, cells.gpu_temperature, lambda s, _: known_value(hottest_c(s)),
+        gpu.temperature, gpu.gpu_temperature, lambda s, _: known_value(hottest_c(s)),
         align="right", is_descending_first=True,
     ),
     Column(
         "power", "power", "Power of all GPUs", 6, 9,
-        cells.power, cells.gpu_power, lambda s, _: known_value(total_power_w(s)),
+        gpu.power, gpu.gpu_power, lambda s, _: known_value(total_power_w(s)),
         align="right", is_descending_first=True,
     ),
     Column(
         "models", "models", "Copies with GiB and time to expiry; on a GPU's line those proven to lie there",
-        18, 2, cells.models, cells.gpu_models, lambda s, _: len(s.loaded), max_width=72, weight=4, comfort=36,
+        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=72, weight=4, comfort=36,
         is_descending_first=True,
     ),
     Column(
@@ -117,7 +118,7 @@ COLUMNS: tuple[Column, ...] = (
         is_descending_first=True,
     ),
     Column(
-        "note", "note", "Flags and the most severe reason", 24, 6, cells.note, cells.gpu_note,
+        "note", "note", "Flags and the most severe reason", 24, 6, cells.note, gpu.gpu_note,
         lambda s, _: (not s.reasons, s.reasons[0].code if s.reasons else ""),
         max_width=90, weight=3, comfort=40,
     ),

@@ -6,22 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from fleettui.model.clock import iso_utc
 from fleettui.model.machine import ConfigProblem, Machine
-from fleettui.model.readings import EngineReading, GpuCard, GpuProcess, InstalledModel, LoadedModel
+from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.residency import cards_of_copy, shares_of
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-from fleettui.model.unknown import Maybe, T, Unknown
-from fleettui.model.vram import card_memory, gib_of_mib, has_no_gpu
+from fleettui.model.unknown import T, Unknown
+from fleettui.view.telemetry_document import GIB, Document, gib, known, rounded, telemetry_document, tidy
 
 SCHEMA = 1
-_GIB = 1 << 30
-_KIB_IN_GIB = 1 << 20
 _ONLINE = frozenset({"healthy", "degraded", "unhealthy"})
-
-Document = dict[str, Any]
 
 
 def infrastructure_document(fleet: FleetSnapshot, now: float) -> Document:
@@ -29,7 +24,7 @@ def infrastructure_document(fleet: FleetSnapshot, now: float) -> Document:
     return {
         "schema": SCHEMA,
         "taken_at": iso_utc(fleet.taken_at),
-        "interval_s": _tidy(fleet.interval_s),
+        "interval_s": tidy(fleet.interval_s),
         "machines": [machine_document(snapshot, now) for snapshot in fleet.machines],
         "errors": [problem_document(problem) for problem in fleet.problems],
     }
@@ -51,7 +46,7 @@ def machine_document(snapshot: MachineSnapshot, now: float) -> Document:
         "network": _network(machine),
         "tags": list(machine.tags),
         "file": machine.document,
-        "telemetry": _telemetry(snapshot, is_online),
+        "telemetry": telemetry_document(snapshot, is_online),
         "loaded_models": _engines_or(snapshot, is_online, ready),
         "loaded": _engines_or(snapshot, is_online, _loaded(snapshot)),
         "installed": _engines_or(snapshot, is_online, [_installed(model) for model in snapshot.installed]),
@@ -93,93 +88,6 @@ def _network(machine: Machine) -> Document:
     return {**kept, "hostname": machine.hostname, "port": machine.port}
 
 
-def _telemetry(snapshot: MachineSnapshot, is_online: bool) -> Document:
-    """Readings of the machine; `gpu` is absent on CPU-only machines."""
-    cpu, memory, disks, net = snapshot.cpu, snapshot.memory, snapshot.disks, snapshot.net
-    load = None if cpu is None or isinstance(cpu.load, Unknown) else [_tidy(value) for value in cpu.load]
-    telemetry: Document = {
-        "cpu_percent": None if cpu is None else _rounded(cpu.busy_percent),
-        "load": load,
-        "uptime_s": None if cpu is None else _rounded(cpu.uptime_s),
-        "ram_used_gb": None if memory is None else _gib(memory.used_kib, _KIB_IN_GIB),
-        "ram_total_gb": None if memory is None else _gib(memory.total_kib, _KIB_IN_GIB),
-        "disks": None
-        if disks is None
-        else [
-            {
-                "mount": disk.mount,
-                "used_gb": _gib(disk.used_kib, _KIB_IN_GIB),
-                "free_gb": _gib(disk.free_kib, _KIB_IN_GIB),
-                "total_gb": _gib(disk.total_kib, _KIB_IN_GIB),
-            }
-            for disk in disks.disks
-        ],
-        "net": None
-        if net is None
-        else [
-            {
-                "name": interface.name,
-                "rx_mb_s": _megabytes(interface.rx_bytes_s),
-                "tx_mb_s": _megabytes(interface.tx_bytes_s),
-            }
-            for interface in net.interfaces
-        ],
-    }
-    if has_no_gpu(snapshot):
-        return telemetry
-    if snapshot.gpu is not None:
-        telemetry["gpu"] = [_card(snapshot, card) for card in snapshot.gpu.cards]
-    else:
-        # A client that walks the cards of machines that are online must not meet null there.
-        telemetry["gpu"] = [] if is_online else None
-    return telemetry
-
-
-def _card(snapshot: MachineSnapshot, card: GpuCard) -> Document:
-    memory = card_memory(snapshot, card)
-    processes = snapshot.processes
-    return {
-        "index": card.index,
-        "uuid": _known(card.uuid),
-        "name": _known(card.name),
-        "vram_total_gb": gib_of_mib(memory.total_mib),
-        "vram_used_gb": gib_of_mib(memory.used_mib),
-        "vram_free_gb": gib_of_mib(memory.free_mib),
-        "utilisation": _known(card.utilisation_percent),
-        "temperature_c": _known(card.temperature_c),
-        "power_w": _rounded(card.power_w),
-        "power_limit_w": _rounded(card.power_limit_w),
-        "fan_percent": _known(card.fan_percent),
-        "pstate": _known(card.pstate),
-        "unified": card.is_unified,
-        "disabled": card.index in snapshot.machine.disabled_gpus,
-        "fault": None if card.fault is None else card.fault.text,
-        "mig": [
-            {
-                "profile": part.profile,
-                "uuid": _known(part.uuid),
-                "vram_total_gb": gib_of_mib(part.total_mib),
-                "vram_used_gb": gib_of_mib(part.used_mib),
-                "vram_free_gb": gib_of_mib(part.free_mib),
-            }
-            for part in card.mig
-        ],
-        "processes": None
-        if processes is None
-        else [_process(process) for process in processes.processes if process.gpu_uuid == card.uuid],
-    }
-
-
-def _process(process: GpuProcess) -> Document:
-    return {
-        "pid": process.pid,
-        "name": process.short_name,
-        "user": _known(process.user),
-        "command": _known(process.command),
-        "vram_gb": gib_of_mib(process.used_mib),
-    }
-
-
 def _engines_or(snapshot: MachineSnapshot, is_online: bool, documents: list[T]) -> list[T] | None:
     """Null where no engine was ever read; empty all the same while the machine is online, as for `gpu`."""
     was_read = any(not isinstance(engine.loaded, Unknown) for engine in snapshot.engines)
@@ -195,12 +103,12 @@ def _copy(copy: LoadedModel, gpus: list[int]) -> Document:
     document: Document = {
         "name": copy.name,
         "engine": copy.engine,
-        "digest": _known(copy.digest),
-        "size_gb": _gib(copy.size_bytes, _GIB),
-        "vram_gb": _gib(copy.vram_bytes, _GIB),
-        "gpu_percent": _known(copy.gpu_percent),
-        "context": _known(copy.context),
-        "expires_at": None if copy.is_pinned else _time(_known(copy.expires_at)),
+        "digest": known(copy.digest),
+        "size_gb": gib(copy.size_bytes, GIB),
+        "vram_gb": gib(copy.vram_bytes, GIB),
+        "gpu_percent": known(copy.gpu_percent),
+        "context": known(copy.context),
+        "expires_at": None if copy.is_pinned else _time(known(copy.expires_at)),
         "pinned": copy.is_pinned,
         "state": copy.state,
         "gpus": gpus,
@@ -212,8 +120,8 @@ def _installed(model: InstalledModel) -> Document:
     return {
         "name": model.name,
         "engine": model.engine,
-        "digest": _known(model.digest),
-        "size_gb": _gib(model.size_bytes, _GIB),
+        "digest": known(model.digest),
+        "size_gb": gib(model.size_bytes, GIB),
         "remote": model.remote_host is not None,
     }
 
@@ -223,11 +131,11 @@ def _engine(engine: EngineReading) -> Document:
         "kind": engine.kind,
         "port": engine.port,
         "state": engine.state,
-        "version": _known(engine.version),
-        "running": _known(engine.running),
-        "waiting": _known(engine.waiting),
-        "kv_percent": _rounded(engine.kv_percent),
-        "sleeping": _known(engine.is_sleeping),
+        "version": known(engine.version),
+        "running": known(engine.running),
+        "waiting": known(engine.waiting),
+        "kv_percent": rounded(engine.kv_percent),
+        "sleeping": known(engine.is_sleeping),
         "error": engine.error,
     }
 
@@ -239,11 +147,11 @@ def _system(snapshot: MachineSnapshot) -> Document | None:
         return None
     cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
     return {
-        "os": _known(system.os),
-        "kernel": _known(system.kernel),
-        "arch": _known(system.arch),
-        "cpu": _known(system.cpu_model),
-        "cores": _known(system.cores),
+        "os": known(system.os),
+        "kernel": known(system.kernel),
+        "arch": known(system.arch),
+        "cpu": known(system.cpu_model),
+        "cores": known(system.cores),
         "driver": next((card.driver for card in cards if not isinstance(card.driver, Unknown)), None),
         "cuda": None,
         "container_runtime": None,
@@ -271,30 +179,9 @@ def _drain(snapshot: MachineSnapshot) -> Document:
     return {"state": flag.state, "reason": flag.reason, "by": flag.by, "since": _time(flag.since)}
 
 
-def _known(value: Maybe[T]) -> T | None:
-    return None if isinstance(value, Unknown) else value
-
-
 def _time(epoch_s: float | None) -> str | None:
     return None if epoch_s is None else iso_utc(epoch_s)
 
 
 def _age(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
-
-
-def _rounded(value: Maybe[float]) -> float | None:
-    return None if isinstance(value, Unknown) else round(float(value), 1)
-
-
-def _gib(value: Maybe[int], unit: int) -> float | None:
-    return None if isinstance(value, Unknown) else round(value / unit, 1)
-
-
-def _megabytes(bytes_s: Maybe[float]) -> float | None:
-    return None if isinstance(bytes_s, Unknown) else round(bytes_s / 1e6, 1)
-
-
-def _tidy(value: float) -> float | int:
-    """2.0 as 2, 0.5 as it is."""
-    return int(value) if value == int(value) else value

@@ -6,8 +6,9 @@ from fleettui.model.readings import GpuCard
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import bar_cells, tone_for
-from fleettui.view.cells import Cell, Cells, dimmed
-from fleettui.view.column_cells import short_gpu_name
+from fleettui.view.cells import NOTHING, Cell, Cells, dimmed
+from fleettui.view.gpu_cells import short_gpu_name
+from fleettui.view.layout import NARROW
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, table
 from fleettui.view.text import clean
@@ -21,7 +22,7 @@ def gpu_lines(view: MachineView) -> list[Line]:
     gpu = view.snapshot.gpu
     if gpu is None:
         return []
-    head = ("", "GPU", "VRAM", "", "free", "use", "temp", "power", "fan", "state")
+    head = ("", "GPU", "", "VRAM", "free", "use", "temp", "power", "fan", "state")
     rows = [_gpu_row(view, card) for card in gpu.cards]
     lines = table(head, rows, frozenset({3, 4, 5, 6, 7, 8}))
     if view.is_gpu_stale:
@@ -38,6 +39,7 @@ def gpu_lines(view: MachineView) -> list[Line]:
 
 def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
     limits = view.layout.thresholds
+    bar_width = _BAR_WIDTH if view.layout.width >= NARROW else 0
     memory = card_memory(view.snapshot, card)
     fraction = None
     if (
@@ -53,7 +55,7 @@ def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
     return (
         (Cell(str(card.index), "dim"),),
         (Cell(short_gpu_name(card.name)),),
-        bar_cells(fraction, _BAR_WIDTH, limits.memory, view.layout.glyphs),
+        bar_cells(fraction, bar_width, limits.memory, view.layout.glyphs) if bar_width else NOTHING,
         (Cell(f"{gib_text(memory.used_mib)}/{gib_text(memory.total_mib)} GiB{shared}"),),
         (Cell(gib_text(memory.free_mib)),),
         (

@@ -1,0 +1,216 @@
+"""Cells of the columns that speak of GPUs and copies, for a machine and for each of its cards."""
+
+from __future__ import annotations
+
+from fleettui.model.readings import GpuCard
+from fleettui.model.unknown import Maybe, Unknown, known_or
+from fleettui.model.vram import card_memory
+from fleettui.view.bars import bar_cells, tone_for
+from fleettui.view.cells import NOTHING, Cell, Cells, Tone, dimmed, fit_cells, join_cells, width_of
+from fleettui.view.copies import DETAILS, copy_cells
+from fleettui.view.figures import hottest_c, mean_utilisation, total_power_w
+from fleettui.view.machine_view import MachineView
+from fleettui.view.text import clean
+from fleettui.view.units import DASH, gib_short, gib_text, percent
+
+UNKNOWN = (Cell(DASH, "unknown"),)
+
+
+_NAME_PREFIXES = ("NVIDIA GeForce ", "NVIDIA ", "GeForce ", "Quadro ", "Tesla ")
+
+
+_WIDE_VRAM = 28
+"""From this width the VRAM column names its unit."""
+
+
+def short_gpu_name(name: Maybe[str]) -> str:
+    """`NVIDIA GeForce RTX 4090` -> `RTX 4090`."""
+    if isinstance(name, Unknown):
+        return DASH
+    text = clean(name)
+    for prefix in _NAME_PREFIXES:
+        if text.startswith(prefix) and len(text) > len(prefix):
+            text = text[len(prefix) :]
+            break
+    words = [word for word in text.split() if not _is_memory_word(word) and word != "Generation"]
+    return " ".join(words).removesuffix("-80GB").removesuffix("-40GB") or text
+
+
+def _is_memory_word(word: str) -> bool:
+    """`80GB`, `HBM3`: the figures beside the name say it better."""
+    return word.startswith("HBM") or (word.endswith("GB") and word[:-2].isdecimal())
+
+
+def gpu_name(view: MachineView, card: GpuCard, width: int) -> Cells:
+    name = Cell(f" {short_gpu_name(card.name)}", "dim" if view.is_gpu_stale else "plain")
+    return (Cell(f"   {card.index:>2}", "dim"), name)
+
+
+def gpu_heat(view: MachineView, card: GpuCard, width: int) -> Cells:
+    """Temperature and power where they have no column of their own; a fault instead of both."""
+    if card.fault is not None:
+        return (Cell(f"{view.layout.glyphs.unhealthy} {card.fault.code.replace('_', ' ')}", "bad"),)
+    if card.index in view.snapshot.machine.disabled_gpus:
+        return (Cell("disabled", "dim"),)
+    if width < 8 or view.layout.has("temp"):
+        return NOTHING
+    parts = []
+    if not isinstance(card.temperature_c, Unknown):
+        tone = tone_for(card.temperature_c, view.layout.thresholds.temperature)
+        parts.append((Cell(f"{card.temperature_c}°C", tone if tone != "good" else "dim"),))
+    if not isinstance(card.power_w, Unknown):
+        parts.append((Cell(f"{card.power_w:.0f} W", "dim"),))
+    return join_cells(parts, " ", "dim")
+
+
+def vram(view: MachineView, width: int) -> Cells:
+    """Bar and figures of all cards together."""
+    if view.has_no_gpu:
+        return (Cell("cpu only", "dim"),)
+    sums = view.vram
+    if sums.card_count == 0 and isinstance(sums.total_mib, Unknown):
+        return (Cell("no GPU reading" if view.snapshot.gpu is not None else DASH, "unknown"),)
+    return _memory_cells(view, sums.used_mib, sums.total_mib, width, is_unified=view.is_unified)
+
+
+def gpu_vram(view: MachineView, card: GpuCard, width: int) -> Cells:
+    memory = card_memory(view.snapshot, card)
+    return _memory_cells(
+        view, memory.used_mib, memory.total_mib, width, is_unified=card.is_unified, is_gpu=True
+    )
+
+
+def _memory_cells(
+    view: MachineView,
+    used: Maybe[int],
+    total: Maybe[int],
+    width: int,
+    *,
+    is_unified: bool,
+    is_gpu: bool = False,
+) -> Cells:
+    is_wide = width >= _WIDE_VRAM
+    figures_width = 15 if is_wide else 10
+    left = gib_text(used) if is_wide else gib_short(used)
+    right = gib_short(total) if is_unified or not is_wide else gib_text(total)
+    figures = f"{left:>4}/{right}"
+    if is_wide:
+        figures += " shared" if is_unified else "" if is_gpu else " GiB"
+    fraction = None
+    if not isinstance(used, Unknown) and not isinstance(total, Unknown) and total > 0:
+        fraction = used / total
+    bar = bar_cells(
+        fraction, max(4, width - figures_width - 1), view.layout.thresholds.memory, view.layout.glyphs
+    )
+    tone: Tone = "unknown" if isinstance(used, Unknown) else "plain"
+    cells = (*bar, Cell(f" {figures}", tone))
+    return dimmed(cells) if view.is_gpu_stale else cells
+
+
+def utilisation(view: MachineView, width: int) -> Cells:
+    if view.has_no_gpu:
+        return NOTHING
+    return _utilisation_cells(view, mean_utilisation(view.snapshot))
+
+
+def gpu_utilisation(view: MachineView, card: GpuCard, width: int) -> Cells:
+    return _utilisation_cells(view, card.utilisation_percent)
+
+
+def _utilisation_cells(view: MachineView, value: Maybe[float]) -> Cells:
+    tone = "dim" if view.is_gpu_stale else tone_for(value, view.layout.thresholds.utilisation)
+    return (Cell(percent(value), tone),)
+
+
+def temperature(view: MachineView, width: int) -> Cells:
+    return NOTHING if view.has_no_gpu else _temperature_cells(view, hottest_c(view.snapshot))
+
+
+def gpu_temperature(view: MachineView, card: GpuCard, width: int) -> Cells:
+    return _temperature_cells(view, card.temperature_c)
+
+
+def _temperature_cells(view: MachineView, value: Maybe[int]) -> Cells:
+    tone = tone_for(value, view.layout.thresholds.temperature)
+    tone = "dim" if view.is_gpu_stale else "plain" if tone == "good" else tone
+    return (Cell(DASH if isinstance(value, Unknown) else str(value), tone),)
+
+
+def power(view: MachineView, width: int) -> Cells:
+    return NOTHING if view.has_no_gpu else _power_cells(view, total_power_w(view.snapshot))
+
+
+def gpu_power(view: MachineView, card: GpuCard, width: int) -> Cells:
+    return _power_cells(view, card.power_w)
+
+
+def _power_cells(view: MachineView, value: Maybe[float]) -> Cells:
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    return (Cell(f"{value:.0f} W", "dim"),)
+
+
+def models(view: MachineView, width: int) -> Cells:
+    """As many copies as fit, then a count; what is slow or stopping comes first to the eye by its tone."""
+    snapshot = view.snapshot
+    if snapshot.engines and all(isinstance(engine.loaded, Unknown) for engine in snapshot.engines):
+        return (Cell(f"{snapshot.engines[0].kind} {snapshot.engines[0].state.replace('_', ' ')}", "warn"),)
+    if not snapshot.engines:
+        return UNKNOWN
+    joined = _copies_that_fit(view, width)
+    return dimmed(joined) if view.is_engine_stale else joined
+
+
+def _copies_that_fit(view: MachineView, width: int) -> Cells:
+    """All copies with less and less said of each until they fit; where even names do not, a count."""
+    copies = sorted(view.snapshot.loaded, key=lambda copy: -known_or(copy.size_bytes, 0))
+    is_cpu_normal = view.has_no_gpu
+    for detail in DETAILS:
+        parts = [copy_cells(copy, view.now, detail, is_cpu_normal=is_cpu_normal) for copy in copies]
+        joined = join_cells(parts, ", ")
+        if width_of(joined) <= width:
+            return joined
+    ellipsis = view.layout.glyphs.ellipsis
+    if len(copies) == 1:
+        return fit_cells(joined, width, "left", ellipsis)
+    for kept in range(len(copies) - 1, 0, -1):
+        shown = join_cells([*parts[:kept], (Cell(f"+{len(copies) - kept}", "dim"),)], ", ")
+        if width_of(shown) <= width:
+            return shown
+    more = Cell(f", +{len(copies) - 1}", "dim")
+    return (*fit_cells(parts[0], max(0, width - len(more.text)), "left", ellipsis), more)
+
+
+def gpu_models(view: MachineView, card: GpuCard, width: int) -> Cells:
+    """Copies that processes prove to lie on the card, with what they take there."""
+    parts = [
+        (
+            Cell(clean(share.copy.name), "plain"),
+            Cell("" if isinstance(share.used_mib, Unknown) else f" {gib_text(share.used_mib)}", "dim"),
+        )
+        for share in view.shares
+        if share.gpu_index == card.index
+    ]
+    joined = join_cells(parts, ", ")
+    return dimmed(joined) if view.is_gpu_stale else joined
+
+
+def gpu_note(view: MachineView, card: GpuCard, width: int) -> Cells:
+    """A fault in words; processes of others."""
+    if card.fault is not None:
+        return (Cell(clean(card.fault.text), "bad"),)
+    processes = view.snapshot.processes
+    if processes is None:
+        return NOTHING
+    proven = {share.pid for share in view.shares}
+    others = [
+        process
+        for process in processes.processes
+        if process.gpu_uuid == card.uuid and process.pid not in proven
+    ]
+    parts = []
+    for process in others:
+        size = "" if isinstance(process.used_mib, Unknown) else f" {gib_text(process.used_mib)}"
+        user = "" if isinstance(process.user, Unknown) else f" ({clean(process.user)})"
+        parts.append((Cell(f"{clean(process.short_name)}{size}{user}", "dim"),))
+    return join_cells(parts, ", ")

@@ -1,0 +1,125 @@
+"""The `telemetry` of a machine in JSON: processor, memory, disks, network, GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fleettui.model.readings import GpuCard, GpuProcess
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Maybe, T, Unknown
+from fleettui.model.vram import card_memory, gib_of_mib, has_no_gpu
+
+Document = dict[str, Any]
+
+GIB = 1 << 30
+
+
+_KIB_IN_GIB = 1 << 20
+
+
+def telemetry_document(snapshot: MachineSnapshot, is_online: bool) -> Document:
+    """Readings of the machine; `gpu` is absent on CPU-only machines."""
+    cpu, memory, disks, net = snapshot.cpu, snapshot.memory, snapshot.disks, snapshot.net
+    load = None if cpu is None or isinstance(cpu.load, Unknown) else [tidy(value) for value in cpu.load]
+    telemetry: Document = {
+        "cpu_percent": None if cpu is None else rounded(cpu.busy_percent),
+        "load": load,
+        "uptime_s": None if cpu is None else rounded(cpu.uptime_s),
+        "ram_used_gb": None if memory is None else gib(memory.used_kib, _KIB_IN_GIB),
+        "ram_total_gb": None if memory is None else gib(memory.total_kib, _KIB_IN_GIB),
+        "disks": None
+        if disks is None
+        else [
+            {
+                "mount": disk.mount,
+                "used_gb": gib(disk.used_kib, _KIB_IN_GIB),
+                "free_gb": gib(disk.free_kib, _KIB_IN_GIB),
+                "total_gb": gib(disk.total_kib, _KIB_IN_GIB),
+            }
+            for disk in disks.disks
+        ],
+        "net": None
+        if net is None
+        else [
+            {
+                "name": interface.name,
+                "rx_mb_s": _megabytes(interface.rx_bytes_s),
+                "tx_mb_s": _megabytes(interface.tx_bytes_s),
+            }
+            for interface in net.interfaces
+        ],
+    }
+    if has_no_gpu(snapshot):
+        return telemetry
+    if snapshot.gpu is not None:
+        telemetry["gpu"] = [_card(snapshot, card) for card in snapshot.gpu.cards]
+    else:
+        # A client that walks the cards of machines that are online must not meet null there.
+        telemetry["gpu"] = [] if is_online else None
+    return telemetry
+
+
+def _card(snapshot: MachineSnapshot, card: GpuCard) -> Document:
+    memory = card_memory(snapshot, card)
+    processes = snapshot.processes
+    return {
+        "index": card.index,
+        "uuid": known(card.uuid),
+        "name": known(card.name),
+        "vram_total_gb": gib_of_mib(memory.total_mib),
+        "vram_used_gb": gib_of_mib(memory.used_mib),
+        "vram_free_gb": gib_of_mib(memory.free_mib),
+        "utilisation": known(card.utilisation_percent),
+        "temperature_c": known(card.temperature_c),
+        "power_w": rounded(card.power_w),
+        "power_limit_w": rounded(card.power_limit_w),
+        "fan_percent": known(card.fan_percent),
+        "pstate": known(card.pstate),
+        "unified": card.is_unified,
+        "disabled": card.index in snapshot.machine.disabled_gpus,
+        "fault": None if card.fault is None else card.fault.text,
+        "mig": [
+            {
+                "profile": part.profile,
+                "uuid": known(part.uuid),
+                "vram_total_gb": gib_of_mib(part.total_mib),
+                "vram_used_gb": gib_of_mib(part.used_mib),
+                "vram_free_gb": gib_of_mib(part.free_mib),
+            }
+            for part in card.mig
+        ],
+        "processes": None
+        if processes is None
+        else [_process(process) for process in processes.processes if process.gpu_uuid == card.uuid],
+    }
+
+
+def _process(process: GpuProcess) -> Document:
+    return {
+        "pid": process.pid,
+        "name": process.short_name,
+        "user": known(process.user),
+        "command": known(process.command),
+        "vram_gb": gib_of_mib(process.used_mib),
+    }
+
+
+def known(value: Maybe[T]) -> T | None:
+    return None if isinstance(value, Unknown) else value
+
+
+def rounded(value: Maybe[float]) -> float | None:
+    return None if isinstance(value, Unknown) else round(float(value), 1)
+
+
+def gib(value: Maybe[int], unit: int) -> float | None:
+    return None if isinstance(value, Unknown) else round(value / unit, 1)
+
+
+def _megabytes(bytes_s: Maybe[float]) -> float | None:
+    return None if isinstance(bytes_s, Unknown) else round(bytes_s / 1e6, 1)
+
+
+def tidy(value: float) -> float | int:
+    """2.0 as 2, 0.5 as it is."""
+    return int(value) if value == int(value) else value
