@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fleettui.demo import fleet_plan
-from fleettui.demo.engine_api import keep_alive_seconds
+from fleettui.demo.engine_requests import keep_alive_seconds
 from fleettui.demo.engine_texts import go_time, installed_models, loaded_models, model_document
 from fleettui.demo.fleet_plan import plan_fleet
 from fleettui.demo.hardware import MIB
@@ -335,7 +335,8 @@ def test_request_with_keep_alive_revives_an_ending_copy() -> None:
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [("10m", 600), ("1h30m", 5400), ("24h", 86_400), (300, 300), (-1, -1), ("-1", -1), ("-1m", -60), (0, 0),
-     ("0", 0), ("1.5s", 1.5), ("soon", None), ("5x", None), (None, None), (True, None), ("", None)],
+     ("0", 0), ("1.5s", 1.5), ("soon", None), ("5x", None), (None, None), (True, None), ("", None), (float("nan"), None),
+     (1e300, -1)],
 )  # fmt: skip
 def test_keep_alive_forms(value: object, seconds: float | None) -> None:
     assert keep_alive_seconds(value) == seconds

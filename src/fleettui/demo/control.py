@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from fleettui.demo.engine_api import keep_alive_seconds
+from fleettui.demo.engine_requests import keep_alive_seconds
 from fleettui.demo.engine_texts import find_model, loaded_models
 from fleettui.demo.scheduler import Request
 from fleettui.demo.server import DemoMachine, DemoServer
@@ -98,5 +98,5 @@ def _state(server: DemoServer, machine: DemoMachine) -> dict[str, Any]:
             runner.model.name for runner in simulated.scheduler.runners.values() if not runner.is_ready
         ],
         "active": sum(len(runner.active) for runner in simulated.scheduler.runners.values()),
-        "used_mib": [simulated.used_mib(card) for card in range(len(simulated.cards))],
+        "used_mib": simulated.used_mib_by_card(),
     }

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from typing import Any
 
 from fleettui.demo.clock import DemoClock
+from fleettui.demo.engine_requests import (
+    context_of,
+    keep_alive_seconds,
+    options_of,
+    vector_for,
+    words_for,
+)
 from fleettui.demo.engine_texts import (
     find_model,
     go_time,
@@ -24,13 +30,7 @@ JSON_TYPE = "application/json; charset=utf-8"
 NDJSON_TYPE = "application/x-ndjson"
 TEXT_TYPE = "text/plain; charset=utf-8"
 TOKENS_S = 30.0
-ANSWER = (
-    "This", "answer", "comes", "from", "a", "simulated", "machine:", "nothing", "was", "computed,", "but",
-    "memory,", "time", "and", "keep_alive", "behave", "as", "they", "would", "on", "a", "real", "one.",
-)  # fmt: skip
 WAIT_SLICE_S = 0.5
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +59,6 @@ def json_reply(value: Any, status: int = 200) -> Reply:
 
 def error_reply(status: int, text: str) -> Reply:
     return json_reply({"error": text}, status)
-
-
-def keep_alive_seconds(value: Any) -> float | None:
-    """`"10m"`, `"1h30m"`, `300`, `-1`, `"-1"` -> seconds, negative for ever; None when it is no duration."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return float(value)
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    sign = -1.0 if text.startswith("-") else 1.0
-    text = text.lstrip("+-")
-    if text.replace(".", "", 1).isdigit():
-        return sign * float(text)
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return None
-    return sign * sum(float(number) * _UNITS_S[unit] for number, unit in parts)
 
 
 class EngineApi:
@@ -157,9 +138,9 @@ class EngineApi:
             return error_reply(400, f'"{name}" does not support {"chat" if is_chat else "generate"}')
         if self.machine.is_busy_forced:
             return error_reply(503, BUSY_TEXT)
-        options = _options(asked)
-        words = [] if is_empty else _words(options.get("num_predict"))
-        request = Request(model, _context(options), keep_alive, self._work_s(len(words)))
+        options = options_of(asked)
+        words = [] if is_empty else words_for(options.get("num_predict"))
+        request = Request(model, context_of(options), keep_alive, self._work_s(len(words)))
         if is_empty:
             return self._load(request, self._line(name, is_chat, "", "load"))
         return self._talk(request, name, is_chat, words, asked.get("stream") is not False)
@@ -210,14 +191,14 @@ class EngineApi:
         """embed and the older embeddings."""
         if self.machine.is_busy_forced:
             return error_reply(503, BUSY_TEXT)
-        options = _options(asked)
+        options = options_of(asked)
         given = asked.get("input", asked.get("prompt"))
         texts = [] if not given else given if isinstance(given, list) else [given]
-        request = Request(model, _context(options), keep_alive, self._work_s(len(texts)))
+        request = Request(model, context_of(options), keep_alive, self._work_s(len(texts)))
         failure = await self._until(request, is_over=True)
         if failure is not None:
             return failure
-        vectors = [_vector(str(text), model.embedding) for text in texts]
+        vectors = [vector_for(str(text), model.embedding) for text in texts]
         if path == "/api/embeddings":
             return json_reply({"embedding": vectors[0] if vectors else []})
         counts = {
@@ -277,25 +258,3 @@ class EngineApi:
             "eval_count": len(words),
             "eval_duration": int(request.work_s * 1e9),
         }
-
-
-def _options(asked: dict[str, Any]) -> dict[str, Any]:
-    options = asked.get("options")
-    return options if isinstance(options, dict) else {}
-
-
-def _context(options: dict[str, Any]) -> int | None:
-    asked = options.get("num_ctx")
-    return asked if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0 else None
-
-
-def _words(num_predict: Any) -> list[str]:
-    """As many words as asked for, the sentence over again when it is too short."""
-    count = num_predict if isinstance(num_predict, int) and num_predict > 0 else len(ANSWER)
-    return [ANSWER[place % len(ANSWER)] for place in range(min(count, 4096))]
-
-
-def _vector(text: str, length: int) -> list[float]:
-    """Some unit-sized numbers that depend on the text."""
-    start = sum(text.encode()) % 97 + 1
-    return [round(((start * (place + 3)) % 199 - 99) / 2_800, 7) for place in range(length)]

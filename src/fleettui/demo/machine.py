@@ -46,6 +46,7 @@ class SimulatedMachine:
         self._salt = len(plan.name)
         self._next_pid = self._rng.randint(2_100, 9_000)
         self.cards = [CardGauge(kind) for kind in plan.cards]
+        self.card_uuids = [card_uuid(plan.name, card) for card in range(len(plan.cards))]
         self.foreign_pids = [self.new_pid() for _ in plan.foreign]
         self.counters = HostCounters(plan.host, self._rng.uniform(2, 90) * 86_400)
         self.counters.start(self._rng)
@@ -64,10 +65,6 @@ class SimulatedMachine:
         """Three digits for a time stamp, apart from the simulation's own randomness."""
         self._salt = (self._salt * 617 + 331) % 1000
         return self._salt
-
-    def card_uuid(self, card: int) -> str:
-        digest = sha256(f"card {self.plan.name} {card}".encode()).hexdigest()
-        return f"GPU-{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
     def _pool(self) -> MemoryPool:
         """Memory as the engine sees it."""
@@ -180,14 +177,18 @@ class SimulatedMachine:
         cores += sum(2.5 for process in self.plan.foreign if self._is_computing(process.period_s))
         return cores / self.plan.host.threads
 
-    def used_mib(self, card: int) -> int:
-        """memory.used of a card."""
-        return self.cards[card].kind.idle_mib + sum(
-            item.used_mib for item in self.processes(include_ending=True) if item.card == card
-        )
+    def used_mib_by_card(self) -> list[int]:
+        """memory.used of each card: processes, and runners whose memory is not back yet."""
+        used = [gauge.kind.idle_mib for gauge in self.cards]
+        for item in self.processes():
+            used[item.card] += item.used_mib
+        for release in self.scheduler.pool.releasing:
+            for card in release.placement.card_bytes:
+                used[card] += release.placement.process_mib(card, release.share)
+        return used
 
-    def processes(self, include_ending: bool = False) -> list[CardProcess]:
-        """Processes on the cards; `include_ending` adds memory of runners that have just ended."""
+    def processes(self) -> list[CardProcess]:
+        """Processes on the cards, as nvidia-smi lists them."""
         found = []
         for runner in self.scheduler.runners.values():
             share = runner.loaded_share(self.now)
@@ -201,11 +202,6 @@ class SimulatedMachine:
             found.append(
                 CardProcess(process.card, pid, process.user, process.command, process.name, process.mib)
             )
-        if include_ending:
-            for release in self.scheduler.pool.releasing:
-                for card in release.placement.card_bytes:
-                    mib = release.placement.process_mib(card, release.share)
-                    found.append(CardProcess(card, 0, "", "", "", mib))
         return found
 
     def ram_used_bytes(self) -> int:
@@ -227,6 +223,12 @@ class SimulatedMachine:
         wanted = self.installed_bytes()
         room = self.plan.host.memory_kib * 1024 - self.ram_used_bytes() - GIB
         return max(0, min(wanted, room * 3 // 4))
+
+
+def card_uuid(machine: str, card: int) -> str:
+    """UUID of a card: the same for the same machine and index."""
+    digest = sha256(f"card {machine} {card}".encode()).hexdigest()
+    return f"GPU-{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
 
 def runner_command(runner: Runner) -> str:

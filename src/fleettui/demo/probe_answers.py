@@ -76,8 +76,8 @@ def gpu_rows(machine: SimulatedMachine, fields: tuple[str, ...]) -> Answer:
     if failure is not None:
         return failure
     rows = []
-    for card in range(len(machine.cards)):
-        values = card_values(machine, card)
+    for card, used_mib in enumerate(machine.used_mib_by_card()):
+        values = card_values(machine, card, used_mib)
         for field in fields:
             if field not in values:
                 return 2, f'Field "{field}" is not a valid field to query.\n'
@@ -85,7 +85,7 @@ def gpu_rows(machine: SimulatedMachine, fields: tuple[str, ...]) -> Answer:
     return 0, "".join(row + "\n" for row in rows)
 
 
-def card_values(machine: SimulatedMachine, card: int) -> dict[str, str]:
+def card_values(machine: SimulatedMachine, card: int, used_mib: int) -> dict[str, str]:
     """Every field of one card that we know, as nvidia-smi prints it."""
     gauge = machine.cards[card]
     kind = gauge.kind
@@ -93,19 +93,18 @@ def card_values(machine: SimulatedMachine, card: int) -> dict[str, str]:
         ("memory.total", "memory.used", "memory.free", "memory.reserved"), NOT_AVAILABLE
     )  # unified memory: all of them
     if not kind.is_unified:
-        used = machine.used_mib(card)
         memory = {
             "memory.total": str(kind.total_mib),
             "memory.reserved": str(kind.reserved_mib),
-            "memory.used": str(used),
-            "memory.free": str(kind.total_mib - kind.reserved_mib - used),
+            "memory.used": str(used_mib),
+            "memory.free": str(kind.total_mib - kind.reserved_mib - used_mib),
         }
     limit = NOT_AVAILABLE if kind.power_limit_w is None else f"{kind.power_limit_w:.2f}"
     domain = "0000000F" if kind.is_unified else "00000000"
     return {
         "index": str(card),
-        "uuid": machine.card_uuid(card),
-        "gpu_uuid": machine.card_uuid(card),
+        "uuid": machine.card_uuids[card],
+        "gpu_uuid": machine.card_uuids[card],
         "name": kind.name,
         "driver_version": machine.plan.host.driver,
         **memory,
@@ -128,7 +127,7 @@ def process_rows(machine: SimulatedMachine) -> Answer:
     if failure is not None:
         return failure
     return 0, "".join(
-        f"{machine.card_uuid(item.card)}, {item.pid}, {item.name}, {item.used_mib}\n"
+        f"{machine.card_uuids[item.card]}, {item.pid}, {item.name}, {item.used_mib}\n"
         for item in machine.processes()
     )
 
