@@ -21,6 +21,7 @@ GpuProblemCode = Literal[
     "hung",  # an earlier call still runs
     "timed_out",  # the tool's time limit on the machine ended it
     "killed",
+    "asleep",  # every card is suspended (laptops); asking would wake them
     "unreadable",  # text that is neither rows nor a known sentence
 ]
 

@@ -1,0 +1,248 @@
+"""Ollama: `/api/ps` (resident models), `/api/tags` (models on disk), `/api/version`.
+
+Shapes: ollama/ollama docs/api.md. Only these GETs are ever sent by a poll: any other call may load a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from fleettui.model.readings import EngineReading, EngineState, InstalledModel, LoadedModel, ModelState
+from fleettui.model.unknown import NOT_READ, Maybe, Unknown
+from fleettui.probes.engines.answers import (
+    Answer,
+    Headers,
+    as_dict,
+    as_dicts,
+    get_header,
+    judge_answer,
+    parse_http_date,
+    parse_time,
+    read_count,
+    read_name,
+)
+
+PS: Final = "/api/ps"
+TAGS: Final = "/api/tags"
+VERSION: Final = "/api/version"
+
+TICK_PATHS = (PS,)
+SLOW_PATHS = (TAGS, VERSION)
+
+_NEVER = "2200"
+"""keep_alive -1 gives a date some 292 years ahead."""
+_CLOCK_TOLERANCE_S = 5.0
+"""Clocks that differ by less are taken as equal: the Date header has whole seconds and answers take time."""
+
+_NOT_REPORTED = Unknown("not reported by this server")
+_NO_EXPIRY = Unknown("no expiry time reported")
+_CLOUD_SIZE = Unknown("cloud model, not on this disk")
+_NO_MODELS: tuple[LoadedModel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PsAnswer:
+    """What `/api/ps` said."""
+
+    state: EngineState
+    loaded: Maybe[tuple[LoadedModel, ...]]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TagsAnswer:
+    """What `/api/tags` said."""
+
+    installed: Maybe[tuple[InstalledModel, ...]]
+    error: str | None = None
+
+
+def parse_ps(status: int, headers: Headers, body: bytes, received_at: float) -> PsAnswer:
+    """The resident models. Null and empty lists are none loaded; 404 is a server that has no `/api/ps`."""
+    verdict = judge_answer(status, headers, body)
+    if status == 404 and verdict.state != "not_an_engine":
+        return PsAnswer("ok", Unknown("server is too old to tell (no /api/ps)"))
+    if verdict.state != "ok":
+        return PsAnswer(verdict.state, Unknown(verdict.error or "no answer"), verdict.error)
+    if not isinstance(verdict.document, dict):
+        error = "the port answers with JSON that is not Ollama's"
+        return PsAnswer("not_an_engine", Unknown(error), error)
+    server_now = parse_http_date(get_header(headers, "date") or "")
+    if server_now is None:
+        server_now = received_at
+    offset = received_at - server_now
+    offset = 0.0 if abs(offset) < _CLOCK_TOLERANCE_S else float(round(offset))
+    copies = (_read_loaded(item, server_now, offset) for item in as_dicts(verdict.document.get("models")))
+    return PsAnswer("ok", tuple(copy for copy in copies if copy is not None))
+
+
+def _read_loaded(item: dict[str, Any], server_now: float, offset: float) -> LoadedModel | None:
+    name = _read_model_name(item)
+    if name is None:
+        return None
+    expires_at: Maybe[float] = _NO_EXPIRY
+    is_pinned = False
+    state: ModelState = "loaded"
+    text = item.get("expires_at")
+    moment = parse_time(text) if isinstance(text, str) else None
+    if moment is not None and isinstance(text, str):
+        is_pinned = text[:4] >= _NEVER
+        expires_at = moment + offset
+        state = "stopping" if moment < server_now else "loaded"
+    details = as_dict(item.get("details"))
+    context = read_count(item.get("context_length"), _NOT_REPORTED)
+    return LoadedModel(
+        name,
+        "ollama",
+        read_name(item.get("digest"), _NOT_REPORTED),
+        read_count(item.get("size"), _NOT_REPORTED),
+        read_count(item.get("size_vram"), _NOT_REPORTED),
+        context or _NOT_REPORTED,
+        expires_at,
+        is_pinned,
+        state,
+        read_name(details.get("parameter_size"), _NOT_REPORTED),
+        read_name(details.get("quantization_level"), _NOT_REPORTED),
+    )
+
+
+def _read_model_name(item: dict[str, Any]) -> str | None:
+    for key in ("name", "model"):
+        name = read_name(item.get(key), _NOT_REPORTED)
+        if not isinstance(name, Unknown):
+            return name
+    return None
+
+
+def parse_tags(status: int, headers: Headers, body: bytes) -> TagsAnswer:
+    """The models on disk, cloud entries included with their `remote_host`."""
+    verdict = judge_answer(status, headers, body)
+    if verdict.state != "ok":
+        return TagsAnswer(Unknown(verdict.error or "no answer"), verdict.error)
+    if not isinstance(verdict.document, dict):
+        error = "/api/tags: JSON that is not Ollama's"
+        return TagsAnswer(Unknown(error), error)
+    models = (_read_installed(item) for item in as_dicts(verdict.document.get("models")))
+    return TagsAnswer(tuple(model for model in models if model is not None))
+
+
+def _read_installed(item: dict[str, Any]) -> InstalledModel | None:
+    name = _read_model_name(item)
+    if name is None:
+        return None
+    # Not by the name: `-cloud` may be anyone's tag.
+    remote = read_name(item.get("remote_host") or item.get("remote_model"), _NOT_REPORTED)
+    remote_host = None if isinstance(remote, Unknown) else remote
+    details = as_dict(item.get("details"))
+    return InstalledModel(
+        name,
+        "ollama",
+        read_name(item.get("digest"), _NOT_REPORTED),
+        _CLOUD_SIZE if remote_host else read_count(item.get("size"), _NOT_REPORTED),
+        remote_host,
+        read_name(details.get("family"), _NOT_REPORTED),
+        read_name(details.get("parameter_size"), _NOT_REPORTED),
+        read_name(details.get("quantization_level"), _NOT_REPORTED),
+    )
+
+
+def parse_version(status: int, headers: Headers, body: bytes) -> Maybe[str]:
+    """The version as the server writes it; never compared, features are found by trying."""
+    verdict = judge_answer(status, headers, body)
+    if verdict.state != "ok":
+        return Unknown(verdict.error or "no answer")
+    return read_name(as_dict(verdict.document).get("version"), Unknown("no version reported"))
+
+
+def label_version(version: str) -> str:
+    """The version as shown: `0.0.0` is what self-built servers say."""
+    return f"{version} (unversioned build)" if version == "0.0.0" else version
+
+
+def parse_show(status: int, headers: Headers, body: bytes) -> Maybe[int]:
+    """Longest context in tokens from `/api/show`: `<architecture>.context_length` of model_info."""
+    verdict = judge_answer(status, headers, body)
+    if verdict.state != "ok":
+        return Unknown(verdict.error or "no answer")
+    facts = as_dict(as_dict(verdict.document).get("model_info"))
+    architecture = facts.get("general.architecture")
+    lengths = [facts.get(f"{architecture}.context_length")] if isinstance(architecture, str) else []
+    lengths += [value for key, value in facts.items() if key.endswith(".context_length")]
+    counts = [read_count(value, _NOT_REPORTED) for value in lengths]
+    return next((count for count in counts if count and not isinstance(count, Unknown)), _NOT_REPORTED)
+
+
+def combine(
+    port: int,
+    ps: PsAnswer | None = None,
+    tags: TagsAnswer | None = None,
+    version: Maybe[str] | None = None,
+    previous: EngineReading | None = None,
+    path: Literal["tunnel", "direct", "remote"] = "tunnel",
+) -> EngineReading:
+    """One reading of the parts asked now; parts not asked (None) stay as in `previous`.
+
+    The state is what `/api/ps` says. A failing `/api/tags` costs the installed list, nothing else.
+    """
+    base = previous or EngineReading("ollama", port, "ok")
+    state, loaded, error = base.state, base.loaded, base.error
+    if ps is not None:
+        state, loaded, error = ps.state, ps.loaded, ps.error
+    known_version = base.version if version is None else version
+    if (
+        ps is not None
+        and state == "ok"
+        and isinstance(loaded, Unknown)
+        and not isinstance(known_version, Unknown)
+    ):
+        loaded = Unknown(f"server {label_version(known_version)} is too old to tell (no /api/ps)")
+    installed = base.installed if tags is None else tags.installed
+    if state == "ok":
+        error = _installed_error(installed)
+    return EngineReading("ollama", port, state, known_version, loaded, installed, error=error, path=path)
+
+
+def _installed_error(installed: Maybe[tuple[InstalledModel, ...]]) -> str | None:
+    if isinstance(installed, Unknown) and installed is not NOT_READ:
+        return f"installed models: {installed.reason}"
+    return None
+
+
+def read_answers(
+    port: int,
+    answers: Mapping[str, Answer],
+    previous: EngineReading | None = None,
+    path: Literal["tunnel", "direct", "remote"] = "tunnel",
+) -> EngineReading:
+    """The reading after `answers` (by path) came in; what was not asked now stays as in `previous`."""
+    ps, tags, version = answers.get(PS), answers.get(TAGS), answers.get(VERSION)
+    return combine(
+        port,
+        None if ps is None else parse_ps(ps.status, ps.headers, ps.body, ps.received_at),
+        None if tags is None else parse_tags(tags.status, tags.headers, tags.body),
+        None if version is None else parse_version(version.status, version.headers, version.body),
+        previous,
+        path,
+    )
+
+
+def read_failure(
+    port: int,
+    text: str,
+    previous: EngineReading | None = None,
+    path: Literal["tunnel", "direct", "remote"] = "tunnel",
+) -> EngineReading:
+    """The reading when no answer to `/api/ps` came at all; what is installed stays as it was."""
+    base = previous or EngineReading("ollama", port, "down")
+    return replace(base, state="down", loaded=Unknown(text), error=text, path=path)
+
+
+def disk_bytes(models: tuple[InstalledModel, ...]) -> int:
+    """Bytes the models take on disk: each digest once, cloud entries not at all."""
+    sizes: dict[str, int] = {}
+    for model in models:
+        if model.remote_host is None and not isinstance(model.size_bytes, Unknown):
+            sizes[model.name if isinstance(model.digest, Unknown) else model.digest] = model.size_bytes
+    return sum(sizes.values())
