@@ -1,0 +1,119 @@
+"""What the demo fleet prints is read by the parsers of the real tools, whole and without a doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+import pytest
+
+from fleettui.demo.machine import SimulatedMachine
+from fleettui.demo.probe_answers import answer_section
+from fleettui.demo.simulation import Simulation
+from fleettui.model.unknown import Unknown
+from fleettui.probes.cpu import parse_cpu
+from fleettui.probes.disks import parse_disks
+from fleettui.probes.memory import parse_memory
+from fleettui.probes.net import parse_net
+from fleettui.probes.nvidia import parse_gpus
+from fleettui.probes.processes import parse_apps, parse_owners, with_owners
+from fleettui.probes.system import parse_system
+
+
+@pytest.fixture(scope="module")
+def simulation() -> Simulation:
+    simulation = Simulation(20)
+    simulation.advance(75)
+    return simulation
+
+
+def read(machine: SimulatedMachine, section: str) -> tuple[bytes, int]:
+    code, text = answer_section(machine, section, machine.now)
+    return text.encode(), code
+
+
+def payload(machine: SimulatedMachine, section: str) -> bytes:
+    return read(machine, section)[0]
+
+
+def with_cards(simulation: Simulation) -> Iterator[SimulatedMachine]:
+    for machine in simulation.machines.values():
+        if machine.cards and not machine.plan.has_driver_failure:
+            yield machine
+
+
+def unknown_fields(reading: object) -> set[str]:
+    return {
+        field.name
+        for field in fields(reading)  # type: ignore[arg-type]
+        if isinstance(getattr(reading, field.name), Unknown)
+    }
+
+
+def test_cards(simulation: Simulation) -> None:
+    for machine in with_cards(simulation):
+        reading = parse_gpus(*read(machine, "gpu"))
+        assert [card.index for card in reading.cards] == list(range(len(machine.cards)))
+        assert (reading.problem, reading.faults, reading.warnings) == (None, (), ())
+        for card, gauge in zip(reading.cards, machine.cards, strict=True):
+            missing = set() if gauge.kind.has_fan else {"fan_percent"}
+            if gauge.kind.is_unified:
+                missing |= {"total_mib", "used_mib", "free_mib", "power_limit_w"}
+            assert unknown_fields(card) == missing, machine.plan.name
+            assert card.suspect == ()
+            assert card.is_unified == gauge.kind.is_unified
+
+
+def test_machines_without_cards_say_why(simulation: Simulation) -> None:
+    for name, code in (("fips", "version_mismatch"), ("app-host", "no_tool")):
+        reading = parse_gpus(*read(simulation.machines[name], "gpu"))
+        assert reading.problem is not None
+        assert (reading.problem.code, reading.cards) == (code, ())
+
+
+def test_processes_fill_no_more_than_the_cards(simulation: Simulation) -> None:
+    for machine in with_cards(simulation):
+        apps = parse_apps(*read(machine, "apps"))
+        assert not isinstance(apps, Unknown)
+        processes = with_owners(apps, parse_owners(payload(machine, "ps"))).processes
+        assert len(processes) == len(machine.processes())
+        for card in parse_gpus(*read(machine, "gpu")).cards:
+            held = [item.used_mib for item in processes if item.gpu_uuid == card.uuid]
+            assert not any(isinstance(mib, Unknown) for mib in held)
+            if not card.is_unified:
+                assert not isinstance(card.used_mib, Unknown)
+                assert sum(mib for mib in held if not isinstance(mib, Unknown)) <= card.used_mib
+        for process in processes:
+            assert not isinstance(process.user, Unknown)
+            assert not isinstance(process.command, Unknown)
+            assert process.command.startswith(process.name)
+
+
+def test_host_facts(simulation: Simulation) -> None:
+    for machine in simulation.machines.values():
+        host = machine.plan.host
+        memory = parse_memory(payload(machine, "mem"))
+        assert unknown_fields(memory) == set()
+        assert memory.total_kib == host.memory_kib
+        disks = parse_disks(*read(machine, "disks"))
+        assert not isinstance(disks, Unknown)
+        assert "/" in [disk.mount for disk in disks.disks]
+        system = parse_system(*(payload(machine, section) for section in ("uname", "os", "cpu")))
+        assert unknown_fields(system) == set()
+        assert (system.cores, system.os, system.kernel) == (host.threads, host.os, host.kernel)
+
+
+def test_rates_follow_from_two_samples() -> None:
+    machine = Simulation(1).machines["ada"]
+    sections = ("stat", "load", "uptime")
+    machine.advance_to(50)
+    cpu, times = parse_cpu(*(payload(machine, section) for section in sections), None)
+    net, counters = parse_net(payload(machine, "net"), machine.now, None)
+    # between two steps of the simulation the counters run on
+    machine.advance_to(50.5)
+    cpu, _ = parse_cpu(*(payload(machine, section) for section in sections), times)
+    net, _ = parse_net(payload(machine, "net"), machine.now, counters)
+    assert unknown_fields(cpu) == set()
+    assert cpu.busy_percent == pytest.approx(machine.counters.busy_share * 100, abs=1.5)
+    rates = {item.name: item.rx_bytes_s for item in net.interfaces}
+    assert rates["enp5s0"] == pytest.approx(machine.counters.rx_bytes_s, rel=0.05)
