@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import fields
 
 import pytest
 
+from fleettui.demo.clock import DemoClock
+from fleettui.demo.engine_api import JSON_TYPE, EngineApi
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.probe_answers import answer_section
 from fleettui.demo.simulation import Simulation
 from fleettui.model.unknown import Unknown
 from fleettui.probes.cpu import parse_cpu
 from fleettui.probes.disks import parse_disks
+from fleettui.probes.engines.ollama import parse_ps, parse_tags, parse_version
 from fleettui.probes.memory import parse_memory
 from fleettui.probes.net import parse_net
 from fleettui.probes.nvidia import parse_gpus
 from fleettui.probes.processes import parse_apps, parse_owners, with_owners
 from fleettui.probes.system import parse_system
+
+JSON = (("content-type", JSON_TYPE),)
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +124,23 @@ def test_rates_follow_from_two_samples() -> None:
     assert cpu.busy_percent == pytest.approx(machine.counters.busy_share * 100, abs=1.5)
     rates = {item.name: item.rx_bytes_s for item in net.interfaces}
     assert rates["enp5s0"] == pytest.approx(machine.counters.rx_bytes_s, rel=0.05)
+
+
+def test_engine_answers(simulation: Simulation) -> None:
+    for machine in simulation.machines.values():
+        api = EngineApi(machine, DemoClock(is_frozen=True, start_s=machine.now))
+        answer = parse_ps(200, JSON, api.read("/api/ps").body, time.time())
+        assert not isinstance(answer.loaded, Unknown)
+        copies = {copy.name: copy for copy in answer.loaded}
+        runners = list(machine.scheduler.runners.values())
+        assert set(copies) == {runner.model.name for runner in runners}
+        for runner in runners:
+            copy = copies[runner.model.name]
+            assert copy.size_bytes == runner.placement.size_bytes
+            assert copy.vram_bytes == runner.placement.vram_bytes
+            assert copy.context == runner.context
+            assert copy.is_pinned == math.isinf(runner.keep_alive_s)
+        tags = parse_tags(200, JSON, api.read("/api/tags").body)
+        assert not isinstance(tags.installed, Unknown)
+        assert [model.name for model in tags.installed] == list(machine.plan.installed)
+        assert parse_version(200, JSON, api.read("/api/version").body) == machine.plan.version
