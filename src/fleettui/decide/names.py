@@ -19,12 +19,14 @@ def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     wanted = canonical_name(name)
     family = family_of(name)
     base = family.rsplit("/", 1)[-1]
+    spelled: dict[str, str] = {}
+    for item in known:
+        spelled.setdefault(canonical_name(item), item)
     scored = []
-    for candidate in {canonical_name(item): item for item in known}.values():
-        other = canonical_name(candidate)
+    for other, candidate in spelled.items():
         likeness = difflib.SequenceMatcher(None, wanted, other).ratio()
         if family_of(candidate).rsplit("/", 1)[-1] == base:
-            likeness += 1
+            likeness += 1.5 if other.startswith(wanted) else 1
         if likeness >= 0.5:
             scored.append((-likeness, candidate))
     return [candidate for _, candidate in sorted(scored)[:count]]
