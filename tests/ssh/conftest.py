@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sshd_rig import SshdRig
+
+from fleettui.net.connector import Connector
 
 
 @pytest.fixture
@@ -20,3 +22,17 @@ def sshd_rig(
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     yield rig
     rig.close()
+
+
+@pytest.fixture
+async def connect(sshd_rig: SshdRig) -> AsyncIterator[Callable[..., Connector]]:
+    """Makes connectors with the rig's settings."""
+    connectors: list[Connector] = []
+
+    def make(**changes: object) -> Connector:
+        connectors.append(Connector(sshd_rig.settings(**changes)))
+        return connectors[-1]
+
+    yield make
+    for connector in connectors:
+        connector.close()

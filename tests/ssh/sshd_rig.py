@@ -51,6 +51,14 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 10.0, what: s
         time.sleep(0.02)
 
 
+def run_tool(*command: str, **environment: str) -> str:
+    """Run one of OpenSSH's client tools; its output."""
+    run = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=20
+    )
+    return run.stdout
+
+
 @functools.cache
 def keygen(kind: str = "ed25519", passphrase: str = "", *, number: int = 0) -> tuple[bytes, str]:
     """A key pair (private file, public line), made once per kind and number."""
@@ -85,6 +93,7 @@ class SshdServer:
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     process: subprocess.Popen[bytes] | None = None
     key_number: int = 0
+    _log_start: int = 0
 
     @property
     def pid(self) -> int:
@@ -109,10 +118,7 @@ class SshdServer:
 
     def fingerprint(self, kind: str | None = None) -> str:
         path = self.folder / f"host_{kind or self.host_keys[0]}.pub"
-        text = subprocess.run(
-            ["ssh-keygen", "-lf", str(path)], check=True, capture_output=True, text=True
-        ).stdout
-        return text.split()[1]
+        return run_tool("ssh-keygen", "-lf", str(path)).split()[1]
 
     def write_host_keys(self, number: int) -> None:
         """Host keys of a number: another number is another key."""
@@ -145,21 +151,22 @@ class SshdServer:
         lines = [f"{key} {value}" for key, value in config.items()]
         lines += [f"HostKey {self.folder}/host_{kind}" for kind in self.host_keys]
         (self.folder / "sshd.conf").write_text("\n".join(lines) + "\n")
-        with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(
-                [find_sshd(), "-D", "-e", "-f", str(self.folder / "sshd.conf")],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self._log_start = len(self.log_text())
+        # -E and not -e: with -e the debug lines of a session go to the client's stderr.
+        self.process = subprocess.Popen(
+            [find_sshd(), "-D", "-E", str(self.log_path), "-f", str(self.folder / "sshd.conf")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         wait_until(self._is_listening, what=f"sshd on {self.where}; log: {self.log_text()[-400:]}")
 
     def _is_listening(self) -> bool:
         assert self.process is not None
         if self.process.poll() is not None:
             raise AssertionError(f"sshd ended: {self.log_text()[-800:]}")
-        return f"Server listening on {self.address} port {self.port}" in self.log_text()
+        return f"Server listening on {self.address} port {self.port}" in self.log_text()[self._log_start :]
 
     def log_text(self) -> str:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
@@ -395,10 +402,10 @@ class SshdRig:
 
 
 @contextlib.contextmanager
-def black_hole(address: str) -> Iterator[int]:
+def black_hole(address: str, port: int = 0) -> Iterator[int]:
     """A port that never answers a SYN: its accept queue is full (Linux drops further ones)."""
     with socket.socket() as listener:
-        listener.bind((address, 0))
+        listener.bind((address, port))
         listener.listen(0)
         port = int(listener.getsockname()[1])
         fillers = [socket.socket() for _ in range(3)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from fleettui.net.host_keys import HostTrust, KnownHosts
 from fleettui.net.link import Link
 from fleettui.net.settings import ConnectorSettings
 from fleettui.net.ssh_config import SshConfig
-from fleettui.net.stamps import Stamps
+from fleettui.net.stamps import Stamps, stamp_of
 
 if TYPE_CHECKING:
     from fleettui.net.dialers import LoginContext
@@ -63,6 +63,16 @@ class Connector:
         """What was odd in ssh_config and known_hosts so far."""
         known = [problem for _, index in self._known.values() for problem in index.problems]
         return (*self._config.problems, *known)
+
+    async def read_stamp(self) -> Hashable:
+        """Changes when a refused login may go differently: ssh_config, known hosts, key files, agent."""
+        settings = self.settings
+        identities = self._ssh.ring.paths if self._ssh is not None else settings.default_identities
+        paths = [*self._load_config().files, *settings.known_hosts_files, *settings.global_known_hosts_files]
+        paths += [path for files in self._known for path in files]
+        paths += [path + suffix for path in identities for suffix in ("", ".pub", "-cert.pub")]
+        agent_keys = await self._parts().ring.agent_blobs()
+        return tuple(stamp_of(path) for path in dict.fromkeys(paths)), agent_keys
 
     def forget_failures(self) -> None:
         """Try refusing jump hosts again: the operator asked for it."""

@@ -241,7 +241,7 @@ def describe_greeting(where: str, head: bytes) -> str:
     """Why this is no SSH server, from what it said first."""
     line = head.split(b"\n", 1)[0].decode("ascii", "replace").strip()
     said = "".join(char if char.isprintable() else "·" for char in line)[:80]
-    if head.startswith(b"HTTP/"):
+    if head.startswith((b"HTTP/", b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML")):
         return f"{where}: a web server answers there ({said}), not SSH; is ssh.port right?"
     if head.startswith(b"SSH-"):
         return f"{where}: SSH version is not 2 ({said})"

@@ -15,7 +15,7 @@ from fleettui.net.errors import LinkError
 from fleettui.net.hops import Hop, format_address
 from fleettui.net.settings import ConnectorSettings
 
-_GREETING_WAIT_S = 2.0
+_GREETING_WAIT_S = 1.0
 """A server that stays mute for so long gets a login slot nevertheless: it may wait for us to speak."""
 
 

@@ -85,8 +85,8 @@ def parse_jump(word: str, machine: str) -> tuple[str | None, str, int | None]:
     user, at, rest = text.rpartition("@")
     host, port = rest, ""
     if rest.startswith("["):
-        host, _, tail = rest[1:].partition("]")
-        port = tail.removeprefix(":")
+        host, end, tail = rest[1:].partition("]")
+        host, port = (host, tail.removeprefix(":")) if end else ("", "")
     elif rest.count(":") == 1:
         host, _, port = rest.partition(":")
     is_port = not port or (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536)

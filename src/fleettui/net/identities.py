@@ -76,10 +76,26 @@ class KeyRing:
             keys.problems.append("no private key found: start ssh-agent or name one with ssh.identity")
         return keys
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every private key file that may be used."""
+        return tuple(dict.fromkeys((*self._default_identities, *self._files)))
+
+    async def agent_blobs(self) -> tuple[bytes, ...]:
+        """Public keys that the environment's agent holds now."""
+        keys = KeySet()
+        pairs = await self._ask_agent(self._agent_path, keys)
+        keys.close()
+        return tuple(pair.public_data for pair in pairs)
+
     async def _agent_keys(self, hop: Hop, keys: KeySet) -> list[asyncssh.SSHKeyPair]:
         path = self._agent_path
         if hop.identity_agent and hop.identity_agent != "SSH_AUTH_SOCK":
             path = None if hop.identity_agent == "none" else hop.identity_agent
+        return await self._ask_agent(path, keys)
+
+    @staticmethod
+    async def _ask_agent(path: str | None, keys: KeySet) -> list[asyncssh.SSHKeyPair]:
         if not path:
             return []
         keys.agent = asyncssh.SSHAgentClient(path)

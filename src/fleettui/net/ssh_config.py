@@ -190,6 +190,7 @@ class _Evaluation:
                         f"Match {word} is not understood here; its block is left out",
                     )
                     return False
+                argument = argument.lower() if word == "host" else argument
                 holds = match_list(known, argument.split(","))
             if holds == is_negated:
                 return False

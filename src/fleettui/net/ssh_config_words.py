@@ -10,12 +10,11 @@ from fleettui.net.host_keys import match_glob
 
 
 def match_list(name: str, patterns: Sequence[str]) -> bool:
-    """Host line rules: any match counts unless a negated pattern matches. Names compare in lower case."""
-    name = name.lower()
+    """Host line rules: any match counts unless a negated pattern matches; case counts, as for ssh."""
     is_match = False
     for pattern in patterns:
         is_negated = pattern.startswith("!")
-        if match_glob(name, pattern.lstrip("!").lower()):
+        if match_glob(name, pattern.lstrip("!")):
             if is_negated:
                 return False
             is_match = True

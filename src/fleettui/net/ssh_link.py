@@ -102,7 +102,7 @@ class SshLink:
         self._jump: Jump | None = None
         self._on_lost: LostCallback | None = None
         self._http = KeptHttp(self._open_stream, where.rpartition(":")[0])
-        self._failed_address: str | None = None
+        self._loops: set[SshLoop] = set()
         self._is_closed = False
 
     @property
@@ -156,6 +156,8 @@ class SshLink:
             raise LinkError("session", text) from None
         except (asyncssh.Error, OSError) as error:
             raise LinkError("session", f"{self._where}: no session: {error}") from None
+        self._loops = {item for item in self._loops if item.is_open}
+        self._loops.add(loop)  # type: ignore[arg-type]
         return loop  # type: ignore[return-value]
 
     async def get(
@@ -167,6 +169,8 @@ class SshLink:
         self._is_closed = True
         self._on_lost = None
         self._http.close()
+        for loop in self._loops:
+            loop.close()
         login = self._login
         if login is not None:
             login.client.on_lost = None

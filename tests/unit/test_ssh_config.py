@@ -1,0 +1,153 @@
+"""ssh_config read leniently: one odd line is a notice, never an outage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleettui.model.machine import Machine, SshSettings
+from fleettui.net.errors import LinkError
+from fleettui.net.hops import parse_jump, plan_hops
+from fleettui.net.ssh_config import SshConfig
+from fleettui.net.ssh_config_words import split_line
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "ssh"
+
+
+def read(text: str, tmp_path: Path) -> SshConfig:
+    path = tmp_path / "config"
+    path.write_text(text)
+    config = SshConfig(str(tmp_path))
+    config.add_file(str(path))
+    return config
+
+
+def machine(**ssh: object) -> Machine:
+    return Machine("ada", "gpu-host", "gpu-a", ssh=SshSettings(**ssh))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in FIXTURES.glob("1[37]-*.txt")))
+def test_what_openssh_accepts_breaks_no_machine(sample: str, tmp_path: Path) -> None:
+    config = read((FIXTURES / sample).read_text(), tmp_path)
+    found = config.settings_for("gpu-a")
+    assert found.host_name == "192.0.2.10"
+    assert found.port == (2222 if "trailing-comment" in sample else None)
+    assert config.problems == []
+
+
+def test_an_include_obeys_the_block_around_it(tmp_path: Path) -> None:
+    (tmp_path / "config.d").mkdir()
+    (tmp_path / "config.d" / "gpu-b.conf").write_text(
+        (FIXTURES / "15-config-include-match-included.txt").read_text()
+    )
+    config = read((FIXTURES / "15-config-include-match-main.txt").read_text(), tmp_path)
+    a, b = config.settings_for("gpu-a"), config.settings_for("gpu-b")
+    assert (a.host_name, a.user, a.port) == ("gpu-a", "ops", None)
+    assert (b.host_name, b.user, b.port) == ("192.0.2.11", "ops", 2222)
+    assert str(tmp_path / "config.d" / "gpu-b.conf") in config.files
+
+
+def test_a_file_that_includes_itself_ends(tmp_path: Path) -> None:
+    config = read(f"Include {tmp_path}/config\nPort 2200\n", tmp_path)
+    assert config.settings_for("x").port == 2200
+    assert "nested too deeply" in config.problems[0].message
+
+
+def test_odd_lines_are_named_with_file_and_line(tmp_path: Path) -> None:
+    text = (
+        'Host gpu-a\n  Port lots\n  User "ops\n  HostName\nMatch exec "true"\n  Port 1\nHost *\n  Port 2200\n'
+    )
+    config = read(text, tmp_path)
+    found = config.settings_for("gpu-a")
+    assert (found.user, found.port, found.host_name) == (None, None, "gpu-a")
+    assert sorted(problem.line or 0 for problem in config.problems) == [2, 3, 4, 5]
+    assert {problem.file for problem in config.problems} == {str(tmp_path / "config")}
+
+
+def test_the_first_value_wins_and_identities_add_up(tmp_path: Path) -> None:
+    text = "Host gpu-a\n IdentityFile ~/one\n Port 1\nHost *\n Port 2\n IdentityFile %d/two-%r\n User ops\n"
+    found = read(text, tmp_path).settings_for("gpu-a")
+    assert found.port == 1
+    assert found.identity_files == (f"{tmp_path}/one", f"{tmp_path}/two-ops")
+
+
+def test_a_token_we_do_not_know_costs_its_own_value_only(tmp_path: Path) -> None:
+    config = read("Host *\n IdentityFile ~/%Z\n HostName %h.lan\n", tmp_path)
+    found = config.settings_for("gpu-a")
+    assert found.host_name == "gpu-a.lan"
+    assert found.identity_files == ()
+    assert "%Z" in config.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Port 22", ["Port", "22"]),
+        ("Port=22", ["Port", "22"]),
+        ("Port = 22 # lab", ["Port", "22"]),
+        ('IdentityFile "/a b/c"', ["IdentityFile", "/a b/c"]),
+        ("Host a b #c", ["Host", "a", "b"]),
+        ("SetEnv A=b=c", ["SetEnv", "A=b=c"]),
+        ("HostName a#b", ["HostName", "a#b"]),
+        ("  # nothing", []),
+    ],
+)
+def test_lines_split_as_openssh_splits_them(line: str, words: list[str]) -> None:
+    assert split_line(line) == words
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    folder = tmp_path_factory.mktemp("config")
+    path = folder / "config"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    config = SshConfig(str(folder))
+    config.add_file(str(path))
+    config.settings_for("gpu-a")
+
+
+def test_the_machine_file_wins_over_the_configuration(tmp_path: Path) -> None:
+    config = read("Host gpu-a\n HostName 192.0.2.9\n User ops\n Port 2200\n IdentityFile ~/x\n", tmp_path)
+    (hop,) = plan_hops(
+        machine(user="root", port=22, identity="~/y", host_key="SHA256:pin"), config, ("SHA256:z",)
+    )
+    assert (hop.host, hop.user, hop.port) == ("192.0.2.9", "root", 22)
+    assert hop.identity_files == (f"{tmp_path}/y",)
+    assert hop.pins == ("SHA256:pin",)
+    (plain,) = plan_hops(machine(), config, ("SHA256:z",))
+    assert (plain.user, plain.port, plain.pins) == ("ops", 2200, ("SHA256:z",))
+
+
+def test_a_chain_of_jump_hosts_comes_first(tmp_path: Path) -> None:
+    config = read(
+        "Host edge\n HostName edge.example\n Port 2222\n ProxyJump outer\nHost outer\n User bob\n", tmp_path
+    )
+    hops = plan_hops(machine(jump="edge,ann@[2001:db8::1]:99"), config)
+    assert [(hop.host, hop.port) for hop in hops] == [
+        ("outer", 22),
+        ("edge.example", 2222),
+        ("2001:db8::1", 99),
+        ("gpu-a", 22),
+    ]
+    assert (hops[0].user, hops[2].user) == ("bob", "ann")
+
+
+def test_jump_none_overrides_the_configuration(tmp_path: Path) -> None:
+    config = read("Host *\n ProxyJump edge\nHost edge\n ProxyJump none\n", tmp_path)
+    assert len(plan_hops(machine(jump="none"), config)) == 1
+
+
+def test_jump_hosts_in_a_circle_are_an_error_not_a_loop(tmp_path: Path) -> None:
+    config = read("Host a\n ProxyJump b\nHost b\n ProxyJump a\nHost gpu-a\n ProxyJump a\n", tmp_path)
+    with pytest.raises(LinkError) as caught:
+        plan_hops(machine(), config)
+    assert (caught.value.stage, caught.value.is_retryable) == ("settings", False)
+
+
+@pytest.mark.parametrize("word", ["", "user@", "host:port", "host:0", "host:70000", "[::1:22"])
+def test_a_jump_host_that_is_none_is_named(word: str) -> None:
+    with pytest.raises(LinkError, match="is not"):
+        parse_jump(word, "ada")
