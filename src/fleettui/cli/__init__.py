@@ -1,1 +1,1 @@
-"""The command line: one module per command group; only output.py writes stdout, only diagnostics.py stderr."""
+"""The command line, a module per command group; only output.py writes stdout, only diagnostics.py stderr."""

@@ -39,8 +39,7 @@ def _serve_only(demo: DemoFleet) -> int:
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        while demo.is_running:
-            time.sleep(0.5)
+        demo.wait()
     except KeyboardInterrupt:
         return EXIT_OK
     raise CommandError("the simulated fleet ended by itself", exit_code=1)

@@ -137,6 +137,11 @@ class DemoFleet:
             raise DemoError(f"demo fleet, {line!r}: {answer.get('error')}")
         return answer
 
+    def wait(self) -> None:
+        """Waits until the process ends by itself."""
+        if self._process is not None:
+            self._process.wait()
+
     def stop(self) -> None:
         """Ends the process, by its own id, and removes the folder it was given for itself."""
         process, self._process = self._process, None

@@ -1,1 +1,1 @@
-"""The running core: one poller per machine, the snapshot bus, and FleetService, the only door for front ends."""
+"""The running core: a poller per machine, the snapshot bus; FleetService is the only door for front ends."""

@@ -1,21 +1,22 @@
-"""Asks one engine of a machine: its fast paths each tick, its slow ones rarely, by the way that works."""
+"""Asks one engine of a machine: its tick paths each tick, its slow ones rarely, by the way that works."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from fleettui.fleet.needs import SLOW_ENGINE_PERIOD_S
-from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.model.machine import EngineEndpoint
 from fleettui.net.direct_http import get_direct
 from fleettui.net.errors import HttpFailure
 from fleettui.net.link import HttpAnswer, Link
+from fleettui.probes.engines import AskedBy, EngineProbe
 
-FAST_TIMEOUT_S = 4.0
+TICK_TIMEOUT_S = 4.0
 SLOW_TIMEOUT_S = 10.0
 
 Path = str
-RemoteGetter = Callable[[int, Path], "asyncio.Future[HttpAnswer]"]
+RemoteGetter = Callable[[int, Path], Awaitable[HttpAnswer]]
 """Fetches a path by the machine's own curl or wget: the last resort."""
 
 
@@ -24,45 +25,42 @@ class EngineFeed:
 
     def __init__(
         self,
-        machine: Machine,
+        hostname: str,
         endpoint: EngineEndpoint,
-        fast_paths: tuple[Path, ...],
-        slow_paths: tuple[Path, ...],
-        clock: Callable[[], float],
-        on_answer: Callable[[EngineEndpoint, Path, HttpAnswer | HttpFailure, str], None],
+        probe: EngineProbe,
+        on_answer: Callable[[EngineEndpoint, Path, HttpAnswer | HttpFailure, AskedBy], None],
         remote_get: RemoteGetter,
     ) -> None:
         self.endpoint = endpoint
-        self._machine = machine
-        self._fast_paths = fast_paths
-        self._slow_paths = slow_paths
-        self._clock = clock
+        self._hostname = hostname
+        self._tick_paths = probe.tick_paths
+        self._slow_paths = probe.slow_paths
         self._on_answer = on_answer
         self._remote_get = remote_get
-        self._way = "tunnel"
+        self._way: AskedBy = "tunnel"
         self._slow_asked_at: float | None = None
         self._tasks: dict[Path, asyncio.Task[None]] = {}
 
     @property
     def is_waiting(self) -> bool:
-        """True while a fast path is unanswered."""
-        return any(path in self._tasks for path in self._fast_paths)
+        """True while a tick path is unanswered."""
+        return any(path in self._tasks for path in self._tick_paths)
 
     def ask(self, link: Link, now: float) -> bool:
-        """Ask what is due; a path still unanswered is not asked again. True if a fast path was asked."""
+        """Ask what is due; a path still unanswered is not asked again. True if a tick path was asked."""
         is_slow_due = self._slow_asked_at is None or now - self._slow_asked_at >= SLOW_ENGINE_PERIOD_S
         if is_slow_due:
             self._slow_asked_at = now
         asked = False
-        for path in self._fast_paths:
-            asked |= self._start(link, path, FAST_TIMEOUT_S)
+        for path in self._tick_paths:
+            asked |= self._start(link, path, TICK_TIMEOUT_S)
         if is_slow_due:
             for path in self._slow_paths:
                 self._start(link, path, SLOW_TIMEOUT_S)
         return asked
 
     def ask_slow_again(self) -> None:
-        """Have the slow paths asked on the next tick: the fast ones named something they do not know."""
+        """Have the slow paths asked on the next tick: the tick's answers named something they do not know."""
         self._slow_asked_at = None
 
     def close(self) -> None:
@@ -87,7 +85,7 @@ class EngineFeed:
         self._on_answer(self.endpoint, path, answer, self._way)
 
     async def _get(self, link: Link, path: Path, timeout_s: float) -> HttpAnswer:
-        """Through SSH; where the server forbids that, straight; where nobody listens there, by the machine."""
+        """Through SSH; where the server forbids that, straight; where that fails, by the machine itself."""
         if self.endpoint.url is not None:
             self._way = "direct"
             return await get_direct(self.endpoint.url.rstrip("/") + path, timeout_s=timeout_s)
@@ -111,7 +109,7 @@ class EngineFeed:
             raise HttpFailure("timeout", f"no answer to {path} within {timeout_s:.0f} s") from None
 
     def _direct_base(self) -> str:
-        host = self._machine.hostname
+        host = self._hostname
         return (
             f"http://[{host}]:{self.endpoint.port}" if ":" in host else f"http://{host}:{self.endpoint.port}"
         )

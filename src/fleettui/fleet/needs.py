@@ -7,6 +7,9 @@ from dataclasses import dataclass
 FAST_FACTS = ("stat", "load", "uptime", "mem", "net")
 """Asked on every tick: `read` builtins on the machine, no process is started."""
 
+RATE_FACTS = ("stat", "load", "uptime", "net")
+"""Those of them that rates are made of."""
+
 SYSTEM_FACTS = ("uname", "os", "cpu")
 """Asked once for each connection."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from fleettui.fleet.service import FleetService, FleetSettings
@@ -40,10 +41,8 @@ async def _poll(
 
     service.subscribe(look)
     await service.start()
-    try:
+    with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(settled.wait(), deadline_s)
-    except TimeoutError:
-        pass
     snapshot = service.final_snapshot()
     await service.stop()
     return snapshot

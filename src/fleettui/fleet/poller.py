@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 
 from fleettui.fleet.backoff import retry_delay_s
 from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.facts_record import SOURCE_OF_SECTION
 from fleettui.fleet.loop_feed import LoopFeed
-from fleettui.fleet.needs import EVERYTHING, Needs
+from fleettui.fleet.needs import EVERYTHING, RATE_FACTS, Needs
 from fleettui.fleet.questions import Questions
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.remote_http import RemoteHttp
 from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.model.snapshot import LinkStage
 from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.link import HttpAnswer, Link
-from fleettui.probes.engines import probe_for
+from fleettui.probes.engines import AskedBy
 from fleettui.probes.frames import Frame
 
 log = logging.getLogger(__name__)
@@ -24,6 +26,9 @@ log = logging.getLogger(__name__)
 MIN_SILENCE_S = 6.0
 REOPEN_DELAY_S = 5.0
 """Before a loop that ended by itself is started again on the same connection."""
+
+SECOND_SAMPLE_S = 0.5
+"""After the first frame of a connection: rates take two samples."""
 
 LinkFactory = Callable[[Machine], Link]
 
@@ -43,23 +48,22 @@ class MachinePoller:
         self.record = record
         self.interval_s = interval_s
         self.is_paused = False
-        self.attempts = 0
-        """Connection attempts that ended, well or not."""
         self._link_for = link_for
         self._clock = clock
         self._on_change = on_change
-        self._questions = Questions(needs, record.machine)
+        self._needs = needs
+        self._questions = Questions(needs)
         self._facts = LoopFeed("facts", clock, self._take_facts, self._facts_ended)
         self._gpu = LoopFeed("gpu", clock, self._take_gpu, self._gpu_ended)
         self._remote_http = RemoteHttp(clock)
-        self._engines = self._make_engine_feeds(needs)
-        self._needs = needs
+        self._engines = self._make_engine_feeds() if needs.engines else {}
+        self._awaited = set(self._wanted())
         self._link: Link | None = None
         self._lost: asyncio.Future[LinkError] | None = None
         self._poke = asyncio.Event()
         self._tick_handle: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
-        self._reopens: set[asyncio.Task[None]] = set()
+        self._errands: set[asyncio.Task[None]] = set()
 
     # -- life ---------------------------------------------------------------------------------------
 
@@ -95,11 +99,10 @@ class MachinePoller:
                 # A defect of ours on one machine must not end its polling for good, nor anybody else's.
                 log.exception("polling %s failed", self.record.machine.name)
                 error = LinkError("lost", "internal error while polling; see the log file", is_retryable=True)
-            failures = 1 if self.record.was_up else failures + 1
+            failures = 1 if self.record.is_up else failures + 1
             delay_s = retry_delay_s(failures, self.interval_s) if error.is_retryable else None
             now = self._clock()
             self.record.link_failed(error, None if delay_s is None else now + delay_s, now)
-            self.attempts += 1
             self._on_change()
             await self._wait(delay_s)
 
@@ -119,9 +122,9 @@ class MachinePoller:
         try:
             await link.open(self._link_lost)
             self._questions.begin_connection()
-            await self._open_loops(link)
             self.record.link_up(link.address, self._clock())
-            self.attempts += 1
+            self._ask_engines(link, self._clock())
+            await self._open_loops(link)
             self._on_change()
             self._tick()
             return await self._lost
@@ -143,14 +146,13 @@ class MachinePoller:
         if self._tick_handle is not None:
             self._tick_handle.cancel()
             self._tick_handle = None
-        for task in self._reopens:
+        for task in tuple(self._errands):
             task.cancel()
         self._facts.close()
         self._gpu.close()
         self._remote_http.close()
-        for engine in self._engines:
+        for engine in self._engines.values():
             engine.close()
-        self.record.forget_questions()
         self._link = None
 
     def _link_lost(self, error: LinkError) -> None:
@@ -177,20 +179,25 @@ class MachinePoller:
         self._check_silence(now)
 
     def _ask(self, now: float) -> None:
-        assert self._link is not None
-        if self._needs.facts and self._facts.is_open:
+        if self._facts.is_open:
             sections = self._questions.facts_due(now)
             if self._facts.ask(sections):
-                self._questions.facts_asked(sections, now)
-            self.record.facts_asked(self._facts.asked, now)
-        if self._needs.gpu and self._gpu.is_open:
-            sections = self._questions.gpu_due(now)
-            if self._gpu.ask(sections):
-                self._questions.gpu_asked(sections, now)
-            self.record.gpu_asked(self._gpu.asked, now)
-        for engine in self._engines:
-            engine.ask(self._link, now)
-            self.record.engine_asked(engine.endpoint, now)
+                self._questions.note_asked(sections, now)
+                self.record.facts.ask(sections, now)
+        if self._gpu.is_open:
+            self._ask_gpu(self._questions.gpu_due(now, self.record.gpu.refused_fields), now)
+        if self._link is not None:
+            self._ask_engines(self._link, now)
+
+    def _ask_gpu(self, sections: tuple[str, ...], now: float) -> None:
+        if self._gpu.ask(sections):
+            self._questions.note_asked(sections, now)
+            self.record.gpu.ask(sections, now)
+
+    def _ask_engines(self, link: Link, now: float) -> None:
+        for endpoint, feed in self._engines.items():
+            feed.ask(link, now)
+            self.record.engines[endpoint].source.ask(now)
 
     def _check_silence(self, now: float) -> None:
         """The fact channel gave no byte for max(3 intervals, 6 s): the machine is gone."""
@@ -203,11 +210,11 @@ class MachinePoller:
         if "disks" in feed.asked:
             # df hangs on a dead file system: that costs the disks, nothing else.
             self._questions.give_up_disks()
-            self.record.disks_hang(now)
+            self.record.facts.hang_disks(now)
             self._restart(feed, delay_s=0.0)
             self._on_change()
             return
-        stage = "silent" if feed.has_answered else "session"
+        stage: LinkStage = "silent" if feed.has_answered else "session"
         what = (
             "no answer from the machine" if feed.has_answered else "logged in, but its shell does not answer"
         )
@@ -217,35 +224,70 @@ class MachinePoller:
 
     # -- answers ------------------------------------------------------------------------------------
 
+    @property
+    def is_settled(self) -> bool:
+        """Every needed source answered once, or this connection attempt failed."""
+        return self.record.link.state == "failed" or not self._awaited
+
     def _take_facts(self, frame: Frame) -> None:
+        is_first = self.record.facts.cpu is None or not self.record.facts.has_rates
         self.record.take_facts(frame, self._clock())
+        self._awaited.difference_update(SOURCE_OF_SECTION.get(name, "") for name in frame.sections)
+        if self.record.facts.has_rates:
+            self._awaited.discard("rates")
+        elif is_first and self._needs.rates:
+            # Rates take two samples; a whole interval is long to wait for the first ones.
+            asyncio.get_running_loop().call_later(SECOND_SAMPLE_S, self._ask_second_sample)
         self._on_change()
+
+    def _ask_second_sample(self) -> None:
+        if self._facts.is_open and not self.record.facts.has_rates:
+            self._facts.ask(RATE_FACTS)
 
     def _take_gpu(self, frame: Frame) -> None:
-        self.record.take_gpu(frame, self._clock())
-        retry = self._questions.gpu_answered(frame, self.record)
-        if retry and self._gpu.ask(retry):
-            self.record.gpu_asked(retry, self._clock())
+        now = self._clock()
+        if not self.record.take_gpu(frame, now):
+            again = self._questions.gpu_due(now, self.record.gpu.refused_fields)
+            self._ask_gpu((*again, *(name for name in ("apps", "ps") if name in frame.sections)), now)
+            return
+        if self.record.gpu.has_no_tool:
+            self._questions.give_up_gpu_tool()
+        self._awaited.difference_update(("gpu", "processes"))
+        if self.record.gpu.has_unified_cards and not self._needs.facts and not self._facts.is_open:
+            self._awaited.add("memory")
+            self._start(self._ask_memory())
         self._on_change()
 
+    async def _ask_memory(self) -> None:
+        """Unified cards have the machine's memory: ask for it although nothing else needs the facts."""
+        if self._link is None:
+            return
+        try:
+            await self._facts.open(self._link)
+        except LinkError:
+            self._awaited.discard("memory")  # the cards then stay without figures, which routing explains
+            self._on_change()
+            return
+        self._facts.ask(("mem",))
+
     def _take_engine(
-        self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: str
+        self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy
     ) -> None:
-        knows_all = self.record.take_engine(endpoint, path, answer, way, self._clock())
-        if not knows_all:
-            for engine in self._engines:
-                if engine.endpoint == endpoint:
-                    engine.ask_slow_again()
+        if not self.record.engines[endpoint].take(path, answer, way, self._clock()):
+            self._engines[endpoint].ask_slow_again()
+        self._awaited.discard(f"{endpoint.kind}:{endpoint.port}{path}")
         self._on_change()
 
     # -- loops that end by themselves ---------------------------------------------------------------
 
     def _facts_ended(self, text: str) -> None:
-        self.record.facts_ended(_loop_end_text(self._facts, text), self._clock())
+        self.record.facts.end(_loop_end_text(self._facts, text), self._clock())
+        self._awaited -= {"rates", *self.record.facts.sources}
         self._loop_ended(self._facts)
 
     def _gpu_ended(self, text: str) -> None:
-        self.record.gpu_ended(_loop_end_text(self._gpu, text), self._clock())
+        self.record.gpu.end(_loop_end_text(self._gpu, text), self._clock())
+        self._awaited -= {"gpu", "processes"}
         self._loop_ended(self._gpu)
 
     def _loop_ended(self, feed: LoopFeed) -> None:
@@ -255,9 +297,13 @@ class MachinePoller:
 
     def _restart(self, feed: LoopFeed, delay_s: float) -> None:
         feed.close()
-        task = asyncio.create_task(self._reopen(feed, delay_s))
-        self._reopens.add(task)
-        task.add_done_callback(self._reopens.discard)
+        self._start(self._reopen(feed, delay_s))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        """Run something that belongs to this connection and ends with it."""
+        task = asyncio.create_task(work)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
 
     async def _reopen(self, feed: LoopFeed, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
@@ -271,27 +317,39 @@ class MachinePoller:
             else:
                 self._gpu_ended(error.text)
 
-    def _make_engine_feeds(self, needs: Needs) -> tuple[EngineFeed, ...]:
-        if not needs.engines:
-            return ()
-        feeds = []
-        for endpoint in self.record.machine.engines:
-            probe = probe_for(endpoint.kind)
-            if probe is None:
-                self.record.engine_unsupported(endpoint, self._clock())
+    def _make_engine_feeds(self) -> dict[EngineEndpoint, EngineFeed]:
+        feeds = {}
+        for endpoint, engine in self.record.engines.items():
+            if engine.probe is None:
+                engine.source.drop(f"fleettui cannot ask {endpoint.kind} yet", self._clock())
                 continue
-            feeds.append(
-                EngineFeed(
-                    self.record.machine,
-                    endpoint,
-                    probe.fast_paths,
-                    probe.slow_paths,
-                    self._clock,
-                    self._take_engine,
-                    lambda port, path: self._remote_http.get(self._link, port, path),
-                )
+            hostname = self.record.machine.hostname
+            feeds[endpoint] = EngineFeed(
+                hostname, endpoint, engine.probe, self._take_engine, self._remote_get
             )
-        return tuple(feeds)
+        return feeds
+
+    async def _remote_get(self, port: int, path: str) -> HttpAnswer:
+        if self._link is None:
+            raise HttpFailure("lost", "the connection ended")
+        return await self._remote_http.get(self._link, port, path)
+
+    def _wanted(self) -> Iterator[str]:
+        """What must answer before this machine counts as polled once."""
+        needs = self._needs
+        if needs.facts:
+            yield from ("cpu", "memory", "net", "system")
+        if needs.rates:
+            yield "rates"
+        if needs.disks:
+            yield "disks"
+        if needs.gpu:
+            yield "gpu"
+        if needs.processes:
+            yield "processes"
+        for endpoint in self._engines:
+            for path in self.record.engines[endpoint].paths:
+                yield f"{endpoint.kind}:{endpoint.port}{path}"
 
 
 def _loop_end_text(feed: LoopFeed, text: str) -> str:

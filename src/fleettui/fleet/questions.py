@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fleettui.fleet.needs import DISKS_PERIOD_S, FAST_FACTS, PROCESSES_PERIOD_S, SYSTEM_FACTS, Needs
-from fleettui.model.machine import Machine
-from fleettui.probes.nvidia import GPU_FIELDS
+from fleettui.probes.nvidia import gpu_section
 
 
 class Questions:
     """When each section was last asked, and what this machine has taught us not to ask."""
 
-    def __init__(self, needs: Needs, machine: Machine) -> None:
+    def __init__(self, needs: Needs) -> None:
         self._needs = needs
-        self._machine = machine
         self._asked_at: dict[str, float] = {}
-        self._refused_fields: set[str] = set()
         self._hanging_disks = False
         self._has_no_gpu_tool = False
+        self._looks_for_tool = False
 
     def begin_connection(self) -> None:
-        """A new connection: look for everything again; refused query fields stay refused."""
+        """A new connection: look for everything again; what the driver refused stays refused."""
         self._asked_at.clear()
         self._hanging_disks = False
         self._has_no_gpu_tool = False
@@ -27,6 +27,7 @@ class Questions:
     def ask_all_again(self) -> None:
         """The operator wants everything fresh, tools that were absent included."""
         self._asked_at.clear()
+        self._looks_for_tool = self._has_no_gpu_tool
         self._has_no_gpu_tool = False
 
     def facts_due(self, now: float) -> tuple[str, ...]:
@@ -38,25 +39,22 @@ class Questions:
             sections.append("disks")
         return tuple(sections)
 
-    def gpu_due(self, now: float) -> tuple[str, ...]:
-        """Sections for the GPU loop; none where no GPU tool exists."""
+    def gpu_due(self, now: float, refused_fields: Collection[str]) -> tuple[str, ...]:
+        """Sections for the GPU loop, without query fields this driver refused; none where no tool exists."""
         if self._has_no_gpu_tool:
             return ()
-        sections = [self.gpu_section]
+        sections = ["find"] if self._looks_for_tool else []
+        sections.append(gpu_section(refused_fields))
         if self._needs.processes and self._is_due("apps", PROCESSES_PERIOD_S, now):
-            sections.append("apps")
+            sections += ["apps", "ps"]
         return tuple(sections)
 
     def note_asked(self, sections: tuple[str, ...], now: float) -> None:
         """The question went out."""
         for section in sections:
             self._asked_at[section.partition(":")[0]] = now
-
-    def refuse_fields(self, fields: tuple[str, ...]) -> bool:
-        """Leave out query fields the driver does not know; True if any of them was asked until now."""
-        new = set(fields) & set(GPU_FIELDS) - self._refused_fields
-        self._refused_fields |= new
-        return bool(new)
+        if "find" in sections:
+            self._looks_for_tool = False
 
     def give_up_gpu_tool(self) -> None:
         """No GPU tool anywhere: not looked for again before the next connection or request."""
@@ -65,11 +63,6 @@ class Questions:
     def give_up_disks(self) -> None:
         """df hangs on this machine: not asked again before the next connection."""
         self._hanging_disks = True
-
-    @property
-    def gpu_section(self) -> str:
-        """The GPU query, without the fields this driver refused."""
-        return "gpu:" + "+".join(field for field in GPU_FIELDS if field not in self._refused_fields)
 
     def _is_due(self, section: str, period_s: float, now: float) -> bool:
         asked_at = self._asked_at.get(section)

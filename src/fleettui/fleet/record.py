@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from fleettui.decide.health import judge_health
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
 from fleettui.fleet.gpu_record import GpuRecord
 from fleettui.fleet.source_record import SourceRecord
-from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.model.machine import Machine
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus, Trust
-from fleettui.net.errors import HttpFailure, LinkError
-from fleettui.net.link import HttpAnswer
+from fleettui.net.errors import LinkError
 from fleettui.probes.frames import Frame
+
+
+def utc_offset_s() -> int:
+    """Seconds that local time is ahead of UTC now."""
+    return time.localtime().tm_gmtoff
 
 
 class MachineRecord:
@@ -21,8 +28,11 @@ class MachineRecord:
         self.machine = machine
         self.facts = FactsRecord()
         self.gpu = GpuRecord()
-        self.engines: dict[EngineEndpoint, EngineRecord] = {
-            endpoint: EngineRecord(endpoint, machine.engines) for endpoint in machine.engines
+        self.engines = {endpoint: EngineRecord(endpoint, machine.engines) for endpoint in machine.engines}
+        self._sources: dict[str, SourceRecord] = {
+            **self.facts.sources,
+            **self.gpu.sources,
+            **{engine.name: engine.source for engine in self.engines.values()},
         }
         self.trust: Trust = "approved"
         self.link = LinkStatus()
@@ -50,6 +60,7 @@ class MachineRecord:
         self.link = LinkStatus("up", since=now, address=address)
         self.trust = "approved"
         self.last_seen = now
+        self.facts.begin_connection()
 
     def link_failed(self, error: LinkError, next_try_at: float | None, now: float) -> None:
         """An attempt failed, or the link was lost."""
@@ -59,7 +70,7 @@ class MachineRecord:
         )
         if error.stage == "host key" and error.offer is not None:
             self.trust = "key_changed" if error.offer.expected else "pending"
-        for source in self._sources().values():
+        for source in self._sources.values():
             source.forget_question()
 
     # -- answers ------------------------------------------------------------------------------------
@@ -69,19 +80,13 @@ class MachineRecord:
         self.last_seen = now
         self.facts.take(frame, now)
 
-    def take_gpu(self, frame: Frame, now: float) -> None:
-        """A frame of the GPU channel."""
-        self.gpu.take(frame, now)
-
-    def take_engine(
-        self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: str, now: float
-    ) -> None:
-        """What an engine answered to one path, or why it did not."""
-        self.engines[endpoint].take(path, answer, way, now)
+    def take_gpu(self, frame: Frame, now: float) -> bool:
+        """A frame of the GPU channel; False: ask the cards again at once, without a refused field."""
+        return self.gpu.take(frame, now, is_gpu_expected=self.machine.declares_gpus)
 
     def note_lateness(self, now: float, interval_s: float) -> bool:
         """Turn sources late whose answer is overdue; True if one did."""
-        late = [source.mark_late(now, interval_s * 0.9) for source in self._sources().values()]
+        late = [source.mark_late(now, interval_s * 0.9, "no answer yet") for source in self._sources.values()]
         return any(late)
 
     # -- out ----------------------------------------------------------------------------------------
@@ -106,14 +111,8 @@ class MachineRecord:
             last_seen=self.last_seen,
             seq=self._seq,
         )
-        health, reasons = judge_health(snapshot, now, interval_s)
-        return _judged(snapshot, health, reasons)
-
-    def _sources(self) -> dict[str, SourceRecord]:
-        named = {**self.facts.sources, **self.gpu.sources}
-        for engine in self.engines.values():
-            named[engine.name] = engine.source
-        return named
+        health, reasons = judge_health(snapshot, now, interval_s, utc_offset_s())
+        return replace(snapshot, health=health, reasons=reasons)
 
     def _statuses(self) -> dict[str, SourceStatus]:
-        return {name: source.freeze() for name, source in self._sources().items()}
+        return {name: source.freeze() for name, source in self._sources.items()}

@@ -85,7 +85,7 @@ def _failure(exit_code: int, port: int) -> HttpFailure:
     if exit_code == NO_TOOL:
         return HttpFailure(
             "forbidden",
-            "SSH forwarding is refused there, the port is closed from here, and the machine has neither curl nor "
-            "wget; allow forwarding (AllowTcpForwarding, PermitOpen) or open the port",
+            "SSH forwarding is refused there, the port is closed from here, and the machine has neither "
+            "curl nor wget; allow forwarding (AllowTcpForwarding, PermitOpen) or open the port",
         )
     return HttpFailure("lost", f"the machine's own curl or wget failed with code {exit_code}")

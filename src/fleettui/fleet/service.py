@@ -22,6 +22,9 @@ from fleettui.net.stamps import Stamps
 PUBLISH_DELAY_S = 0.05
 """Frames that arrive together become one snapshot: 64 machines on one grid would else make 192 of them."""
 
+FIRST_ROUND_S = 10.0
+"""After that snapshots are stored even when some machine has not answered once."""
+
 MIN_INTERVAL_S = 0.5
 MAX_INTERVAL_S = 60.0
 
@@ -62,6 +65,8 @@ class FleetService:
         self._order: tuple[str, ...] = ()
         """Names in natural order."""
         self._dirty: set[str] = set()
+        self._started_at = 0.0
+        self._has_settled = False
         self._closings: set[asyncio.Task[None]] = set()
         self._publish_handle: asyncio.TimerHandle | None = None
         self._cycle_task: asyncio.Task[None] | None = None
@@ -89,6 +94,7 @@ class FleetService:
 
     async def start(self) -> None:
         """Read the machine files and begin polling."""
+        self._started_at = self._clock()
         self._access_files = Stamps(self._connector.settings.access_files)
         self._apply(self._folder.refresh())
         self._publish()
@@ -155,8 +161,15 @@ class FleetService:
             if self._access_files.have_changed():
                 self._retry_refused()
             self._schedule_publish()
-            if self._keeper is not None:
+            if self._keeper is not None and not self.is_paused and self._is_past_first_round():
                 self._keeper.keep(self.snapshot)
+
+    def _is_past_first_round(self) -> bool:
+        """Machines that were not asked yet would mislead `--route`; slow ones do not hold the storing up."""
+        if not self._has_settled:
+            waited_s = self._clock() - self._started_at
+            self._has_settled = waited_s > FIRST_ROUND_S or all(p.is_settled for p in self._pollers.values())
+        return self._has_settled
 
     def _retry_refused(self) -> None:
         """Keys, known_hosts or ssh_config changed: what was refused for good may work now."""
@@ -205,7 +218,7 @@ class FleetService:
         task.add_done_callback(self._closings.discard)
 
     def _replace(self, poller: MachinePoller, machine: Machine) -> None:
-        """An edited file: same connection when only descriptions changed, else a new one with the old values."""
+        """An edited file: the same connection when only descriptions changed, else a new one."""
         old = poller.record.machine
         if (old.ssh, old.hostname, old.engines, old.port) == (
             machine.ssh,

@@ -14,8 +14,9 @@ from fleettui.view.glyphs import Glyphs, glyphs_of
 class FleetPort(Protocol):
     """The part of `FleetService` that the dashboard uses."""
 
-    snapshot: FleetSnapshot
-    """The newest one."""
+    @property
+    def snapshot(self) -> FleetSnapshot:
+        """The newest one."""
 
     @property
     def interval_s(self) -> float:
@@ -44,7 +45,7 @@ class FleetPort(Protocol):
     def set_interval(self, seconds: float) -> None:
         """Change the pace."""
 
-    def set_paused(self, paused: bool) -> None:
+    def set_paused(self, is_paused: bool) -> None:
         """Stop or resume polling."""
 
 
