@@ -103,6 +103,33 @@ def test_a_late_gpu_source_alone_is_never_offline() -> None:
     assert "since 14:58:" in reasons[0].text
 
 
+def test_a_hung_tool_counts_from_the_last_good_reading_however_its_state_flips() -> None:
+    problem = GpuProblem("timed_out", "nvidia-smi did not answer within its time limit")
+    flipped = replace(make_snapshot(), gpu=GpuReading(cards=(make_card(0), make_card(1)), problem=problem))
+    for state in ("late", "error"):
+        bad = with_source(flipped, "gpu", state, read_at=NOW - 60, since=NOW - 1, error=problem.text)
+        assert texts(bad) == [
+            ("unhealthy", "nvidia-smi does not answer since 14:02 UTC: a hung driver needs a reboot")
+        ]
+        just_now = with_source(flipped, "gpu", state, read_at=NOW - 6, since=NOW - 1, error=problem.text)
+        assert texts(just_now) == []
+
+
+def test_old_cards_beside_an_error_are_no_reading() -> None:
+    problem = GpuProblem("version_mismatch", "NVIDIA driver/library version mismatch")
+    old = replace(make_snapshot(), gpu=GpuReading(cards=(make_card(0), make_card(1)), problem=problem))
+    failed = with_source(old, "gpu", "error", read_at=NOW - 60, since=NOW - 1, error=problem.text)
+    assert judge_health(failed, NOW, 2.0)[0] == "unhealthy"
+
+
+def test_cards_that_sleep_are_no_trouble() -> None:
+    asleep = with_gpu(
+        make_snapshot(), problem=GpuProblem("asleep", "every GPU sleeps; nvidia-smi would wake them")
+    )
+    assert judge_health(asleep, NOW, 2.0)[0] == "healthy"
+    assert texts(asleep) == [("note", "every GPU sleeps; nvidia-smi would wake them")]
+
+
 def test_a_late_gpu_source_of_a_machine_that_declares_none_is_degraded() -> None:
     undeclared = make_snapshot(gpus=None, cards=[make_card()])
     late = with_source(undeclared, "gpu", "late", read_at=NOW - 60, since=NOW - 60)
@@ -239,7 +266,7 @@ def test_the_fullest_disk_comes_first() -> None:
             "unauthorized",
             None,
             "degraded",
-            "Ollama on port 11434 wants a key: set `api_key_env` in the machine file",
+            "Ollama on port 11434: login needed; set `api_key_env` in the machine file",
         ),
         (
             "not_an_engine",

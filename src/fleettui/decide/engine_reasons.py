@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.decide.gpu_reasons import LATE_LIMIT_S, has_answered
+from fleettui.decide.gpu_reasons import LATE_LIMIT_S
 from fleettui.model.clock import hh_mm
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
@@ -59,25 +59,22 @@ def engine_trouble(engine: EngineReading) -> str:
     """What is wrong with an engine that is not ok, in the operator's words."""
     title, error = engine_title(engine.kind, engine.port), engine.error
     if engine.state == "unauthorized":
-        return (
-            f"{title} wants a key: set `api_key_env` in the machine file"
-            if error is None
-            else (f"{title}: {error}")
-        )
+        return f"{title}: {error or 'login needed'}; set `api_key_env` in the machine file"
     if engine.state == "not_an_engine":
-        return f"{title}: {error or 'something else answers there; correct `network.port`'}"
+        return f"{title}: {error or 'something else answers there'}; correct `network.port`"
     if engine.state == "busy":
-        return f"{title} is busy{': ' + error if error else ' and answers late'}"
+        return f"{title} is busy{': ' + error.removeprefix('busy: ') if error else ' and answers late'}"
     return f"{title} does not answer{': ' + error if error else ''}"
 
 
 def _state_reason(engine: EngineReading) -> Reason | None:
     if engine.state == "ok":
-        return None
-    severity = "note" if engine.state == "busy" else "degraded"
-    return Reason(
-        "note" if severity == "note" else "degraded", f"engine_{engine.state}", engine_trouble(engine)
-    )
+        if engine.error is None:
+            return None
+        return Reason("note", "engine_partly", f"{engine_title(engine.kind, engine.port)}: {engine.error}")
+    if engine.state == "busy":
+        return Reason("note", "engine_busy", engine_trouble(engine))
+    return Reason("degraded", f"engine_{engine.state}", engine_trouble(engine))
 
 
 def _status_reason(
@@ -87,8 +84,9 @@ def _status_reason(
         return None
     if status.state == "error":
         return Reason("degraded", "engine_error", f"{title}: {status.error or 'no usable answer'}")
-    if not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
-        text = f"{title} does not answer since {hh_mm(status.since, utc_offset_s)}"
+    since = status.read_at if status.read_at is not None else status.since
+    if status.state == "late" and since is not None and now - since >= LATE_LIMIT_S:
+        text = f"{title} does not answer since {hh_mm(since, utc_offset_s)}"
         return Reason("degraded", "engine_late", text)
     return None
 

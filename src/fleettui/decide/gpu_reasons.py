@@ -44,16 +44,22 @@ def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | N
     status = snapshot.sources.get("gpu")
     problem = snapshot.gpu.problem if snapshot.gpu is not None else None
     has_cards = snapshot.gpu is not None and bool(snapshot.gpu.cards)
-    if status is not None and not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
-        text = f"nvidia-smi does not answer since {hh_mm(status.since, utc_offset_s)}"
-        text += ": a hung driver needs a reboot"
+    is_slow = (
+        status is not None and status.state != "ok" and problem is not None and problem.code in _SLOW_CODES
+    )
+    if status is not None and (status.state == "late" or is_slow):
+        since = silent_since(snapshot, status)
+        if since is None or now - since < LATE_LIMIT_S:
+            return []
+        text = f"nvidia-smi does not answer since {hh_mm(since, utc_offset_s)}: a hung driver needs a reboot"
         return [Reason("unhealthy" if machine.declares_gpus else "degraded", "gpu_late", text)]
-    severity: Severity = "unhealthy" if machine.declares_gpus and not has_cards else "degraded"
+    is_blind = not has_cards or (status is not None and status.state == "error")  # cards are old then
+    severity: Severity = "unhealthy" if machine.declares_gpus and is_blind else "degraded"
     if problem is not None:
         if problem.code in _NO_CARD_CODES and not machine.declares_gpus:
             return []
-        if problem.code in _SLOW_CODES and _began_lately(status, now):
-            return []
+        if problem.code == "asleep":
+            return [Reason("note", "gpu_asleep", problem.text)]
         return [Reason(severity, f"gpu_{problem.code}", _named(problem.text))]
     if status is None:
         return []
@@ -69,6 +75,14 @@ def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | N
             return []
         return [Reason("unhealthy", "gpu_none", f"no GPU found, {_count(machine.gpus)} declared")]
     return []
+
+
+def silent_since(snapshot: MachineSnapshot, status: SourceStatus) -> float | None:
+    """When the GPU source last gave something, or was first asked: its state may flip while it hangs."""
+    if status.read_at is not None:
+        return status.read_at
+    known = [moment for moment in (status.since, snapshot.link.since) if moment is not None]
+    return min(known) if known else None
 
 
 def _began_lately(status: SourceStatus | None, now: float) -> bool:

@@ -40,7 +40,7 @@ def bar_text(fraction: float, width: int, glyphs: Glyphs = UNICODE) -> str:
     parts = glyphs.bar_parts
     steps = len(parts) - 1
     filled = round(min(1.0, max(0.0, fraction)) * width * steps)
-    if fraction > 0 and filled == 0:
+    if fraction > 0 and filled == 0 and width > 0:
         filled = 1 if steps > 1 else 0
     full, part = divmod(filled, steps)
     text = parts[-1] * full + parts[part]

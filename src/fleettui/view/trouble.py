@@ -48,6 +48,8 @@ def next_try_text(view: MachineView) -> str:
     if link.next_try_at is None:
         return ""
     left = link.next_try_at - view.now
+    if left <= 0:
+        return "; trying now"
     return f"; next try in {max(1, round(left))} s" if left < 90 else f"; next try in {remaining(left)}"
 
 
