@@ -107,7 +107,7 @@ def _read_sentences(cards: tuple[GpuCard, ...], lines: list[str], exit_code: int
 @lru_cache(maxsize=2048)
 def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
     """The card of one row; None when the line is no row of exactly these fields."""
-    values = line.strip().split(", ")
+    values = line.rstrip("\r").split(", ")
     if len(values) != len(fields):
         return None
     row = dict(zip(fields, values, strict=True))
@@ -194,7 +194,7 @@ def parse_rows(payload: bytes, fields: Sequence[str]) -> tuple[dict[str, Maybe[s
     """Rows of any nvidia-smi CSV query by column name; lines of another width are left out."""
     rows = []
     for line in payload.decode("utf-8", "replace").split("\n"):
-        values = line.strip().split(", ")
+        values = line.rstrip("\r").split(", ")
         if len(values) == len(fields):
             rows.append({name: read_text(value) for name, value in zip(fields, values, strict=True)})
     return tuple(rows)

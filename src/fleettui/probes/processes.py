@@ -37,7 +37,7 @@ def parse_apps(payload: bytes, exit_code: int = 0) -> Maybe[ProcessesReading]:
 @lru_cache(maxsize=2048)
 def _read_process(line: str) -> GpuProcess | None:
     # Names hold commas and are not quoted: two columns from the left, memory from the right.
-    uuid, _, rest = line.strip().partition(", ")
+    uuid, _, rest = line.rstrip("\r").partition(", ")
     pid, _, rest = rest.partition(", ")
     name, comma, used = rest.rpartition(", ")
     if not comma or not is_digits(pid) or not (uuid.startswith(("GPU-", "MIG-")) or uuid[:1] == "["):

@@ -61,7 +61,9 @@ def judge_answer(status: int, headers: Headers, body: bytes) -> Verdict:
         return Verdict("unauthorized", error=f"HTTP {status}{_server(headers)}: login needed")
     text = body.decode("utf-8", "replace")
     if status == 503:
-        return Verdict("busy", error=f"busy: {_error_text(text) or 'HTTP 503'}")
+        reason = _error_text(text)
+        is_full = "maximum pending requests" in reason
+        return Verdict("busy", error="busy (queue full)" if is_full else f"busy: {reason or 'HTTP 503'}")
     if status != 200:
         state: EngineState = "not_an_engine" if status < 500 and _is_html(headers, text) else "down"
         reason = _error_text(text)

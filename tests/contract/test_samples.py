@@ -1,0 +1,469 @@
+"""Every captured answer against what we read from it: `expect` of MANIFEST.json, no file left out.
+
+`observe` turns our reading of a sample into the words of the manifest; what has no `expect` there has one
+in OURS. Where `expect` names other rooms' conclusions (a hint, a join), the facts they need are checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleettui.decide.names import canonical_name
+from fleettui.model.readings import EngineReading, GpuCard, GpuReading, InstalledModel
+from fleettui.model.unknown import Unknown
+from fleettui.probes import cpu, memory, nvidia, nvidia_lists, processes, system
+from fleettui.probes.engines import ollama
+from fleettui.probes.engines.answers import TextAnswer, parse_http_text
+from fleettui.probes.engines.ollama_host import parse_listen_targets, parse_ollama_host
+from fleettui.probes.frames import FrameReader
+
+SAMPLES = Path(__file__).parent.parent / "fixtures" / "samples"
+MANIFEST: list[dict[str, Any]] = json.loads((SAMPLES / "MANIFEST.json").read_text(encoding="utf-8"))
+NOW = 1_796_047_392.0
+
+Observation = dict[str, Any]
+
+# What samples without `expect` must give, and what sharpens an `expect`.
+NO_TOOL = {"state": "no_tool", "gpus": []}
+OURS: dict[str, Observation] = {
+    "nvidia-smi/05-gpu-is-lost-only-line.txt": {"state": None},
+    "nvidia-smi/27-wsl-path-and-err-notfound.txt": NO_TOOL,
+    "nvidia-smi/28-not-on-path-other-places-zsh.txt": NO_TOOL,
+    "nvidia-smi/28-not-on-path-other-places-dash.txt": NO_TOOL,
+    "nvidia-smi/28-not-on-path-other-places-fish.txt": NO_TOOL,
+    "nvidia-smi/28-not-on-path-other-places-busybox.txt": NO_TOOL,
+    "nvidia-smi/42-empty-process-list-is-not-idle-gpu.txt": {"n": 2, "used": 18840 + 214},
+    "nvidia-smi/45-nonzero-exit-with-good-rows.txt": {"state": None, "warnings": []},
+    "nvidia-smi/48-name-prefix-changed-old.txt": {"names": ["GeForce RTX 3090"]},
+    "ollama/10-ps-empty-list.json": {"state": "ok", "loaded": []},
+    "ollama/10-ps-empty-null.json": {"state": "ok", "loaded": []},
+    "ollama/10-ps-empty-empty.json": {"state": "ok", "loaded": []},
+    "ollama/11-ps-404-old-server-version.json": {"version": "0.1.32"},
+    "ollama/12-version-zero-zero.json": {"version": "0.0.0", "label": "0.0.0 (unversioned build)"},
+    "ollama/12-version-zero-rc.json": {"version": "0.12.4-rc6-0-g0469861d"},
+    "ollama/22-proxy-html-401.txt": {"error": "HTTP 401 from nginx: login needed"},
+    "ollama/22-proxy-html-webui.txt": {"error": "the port answers with a web page (Open WebUI)"},
+    "ollama/25-busy-or-hanging.json": {
+        "state": "busy",
+        "error": "busy (queue full)",
+    },
+    "ollama/25-busy-or-hanging-root.txt": {"state": "not-ollama"},
+    "ollama/29-vram-used-but-ps-empty-ps.json": {"state": "ok", "loaded": []},
+    "ollama/31-multi-gpu-spread-ps.json": {"models": [{"vram": 46000000000, "gpu": 100}]},
+    "linux/08-stat-first-sample-and-guest-t0.txt": {"cpu_percent": None},
+    "linux/09-stat-counter-goes-back-t0.txt": {"cpu_percent": None},
+    "linux/11-cpuinfo-arm-no-model-gb10.txt": {"text": "10 × Cortex-X925 + 10 × Cortex-A725"},
+    "linux/11-cpuinfo-arm-no-model-n1.txt": {"text": "ARM Neoverse-N1"},
+}
+
+
+def read(name: str) -> bytes:
+    return (SAMPLES / name).read_bytes()
+
+
+def known(value: Any) -> Any:
+    """The value in the manifest's words: null for Unknown."""
+    return None if isinstance(value, Unknown) else value
+
+
+STATES = {
+    "no_devices": "no-devices",
+    "version_mismatch": "version-mismatch",
+    "driver_not_running": "driver-not-running",
+    "library_missing": "nvml-library-missing",
+    "no_permission": "nvml-init-failed",
+    "cannot_run": "nvidia-smi-cannot-run",
+    "usage_error": "usage-error",
+}
+
+
+def describe_card(card: GpuCard) -> Observation:
+    return {
+        "index": card.index,
+        "name": known(card.name),
+        "mem_total": known(card.total_mib),
+        "mem_used": known(card.used_mib),
+        "mem_free": known(card.free_mib),
+        "util": known(card.utilisation_percent),
+        "temp": known(card.temperature_c),
+        "power": known(card.power_w),
+        "power_limit": known(card.power_limit_w),
+        "fan": known(card.fan_percent),
+        "bus": known(card.bus_id),
+        "unified": card.is_unified,
+        "fault": card.fault.code if card.fault else None,
+        "suspect": "power" if "power_w" in card.suspect else None,
+    }
+
+
+def describe_gpus(reading: GpuReading) -> Observation:
+    cards = [describe_card(card) for card in reading.cards]
+    frees = [card["mem_free"] for card in cards if card["mem_free"] is not None]
+    problem = reading.problem
+    lost = [fault for fault in reading.faults if fault.code == "lost"]
+    detail = problem.detail if problem else ""
+    return {
+        "gpus": cards,
+        "n": len(cards),
+        "names": [card["name"] for card in cards],
+        "state": STATES.get(problem.code, problem.code) if problem else None,
+        "reason": detail.rpartition(": ")[2],
+        "nvml": problem.text.partition("(library ")[2].rstrip(")") or None if problem else None,
+        "retry_without": reading.unsupported_fields[0] if reading.unsupported_fields else None,
+        "warnings": list(reading.warnings),
+        "host_fault": "gpu-lost" if lost else None,
+        "bus": known(lost[0].bus_id) if lost else None,
+        "fault_bus": [known(fault.bus_id) for fault in reading.faults],
+        "free": frees,
+        "max_free": max(frees, default=None),
+        "sum_free": sum(frees),
+        "used": sum(card["mem_used"] or 0 for card in cards),
+        "busiest": max(cards, key=lambda card: card["util"] or 0)["index"] if cards else None,
+    }
+
+
+def observe_query(entry: dict[str, Any]) -> Observation:
+    fields = tuple(entry["source"].partition("--query-gpu=")[2].split()[0].split(","))
+    payload = read(entry["file"])
+    if "index" not in fields:
+        rows = nvidia.parse_rows(payload, fields)
+        assert [row["uuid"] for row in rows] == [
+            f"GPU-000000a{n}-0000-4000-8000-0000000000a{n}" for n in (1, 0)
+        ]
+        assert nvidia.same_bus_id(str(rows[0]["pci.bus_id"]), "0000:0b:00.0")
+        return {"join_key": "uuid"}
+    observed = describe_gpus(nvidia.parse_gpus(payload, entry["exit_code"], fields))
+    if "display_mode" in fields:
+        row = nvidia.parse_rows(payload, fields)[0]
+        observed["gpus"][0]["display_mode"] = known(row["display_mode"])
+    if entry["file"].endswith("48-name-prefix-changed-new.txt"):
+        old = nvidia.parse_rows(read("nvidia-smi/48-name-prefix-changed-old.txt"), fields)[0]["name"]
+        observed["same_model"] = nvidia.is_same_gpu_model(str(old), observed["names"][0])
+    return observed
+
+
+def observe_tool(entry: dict[str, Any]) -> Observation:
+    """Not found, cannot run, usage error: stdout and stderr arrive as one text."""
+    payload = read(entry["file"]) + entry.get("stderr", "").encode()
+    observed = describe_gpus(nvidia.parse_gpus(payload, entry["exit_code"]))
+    if entry["entry"] == "A43":
+        observed["state"] = {"no_tool": "no-nvidia"}.get(observed["state"], observed["state"])
+    # The loop looks in all the places before it says 127: see tests/unit/test_loops_gpu.py.
+    observed["try_next"] = "/usr/lib/wsl/lib/nvidia-smi" if observed["state"] == "no_tool" else None
+    return observed
+
+
+def observe_apps(entry: dict[str, Any]) -> Observation:
+    reading = processes.parse_apps(read(entry["file"]), entry["exit_code"])
+    assert not isinstance(reading, Unknown)
+    rows = [(item.pid, item.name, item.short_name, known(item.used_mib)) for item in reading.processes]
+    expected = entry["expect"].get("apps", [])
+    apps = [
+        {"pid": pid, "name": name if "/" in wanted.get("name", "") else short, "mem_mib": used}
+        for (pid, name, short, used), wanted in zip(rows, expected, strict=False)
+    ]
+    engine_name = rows[0][2] if rows else ""
+    return {"apps": apps + rows[len(apps) :], "hint": "orphan" if "ollama" in engine_name else None}
+
+
+def observe_list(entry: dict[str, Any]) -> Observation:
+    cards = nvidia_lists.parse_gpu_list(read(entry["file"]))
+    assert [item.profile for item in cards[0].mig] == ["3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"]
+    return {"gpus": len(cards), "mig": sum(len(card.mig) for card in cards)}
+
+
+def observe_xml(entry: dict[str, Any]) -> Observation:
+    reading = nvidia_lists.parse_gpu_xml(read(entry["file"]))
+    card = reading.cards[0]
+    assert (card.total_mib, card.free_mib, card.driver) == (40960, 40315, "510.47.03")
+    assert [(item.profile, item.total_mib, item.used_mib, item.free_mib) for item in card.mig] == [
+        ("GI 1", 19968, 19, 19948),
+        ("GI 2", 19968, 19, 19948),
+    ]
+    return {
+        "gpus": len(reading.cards),
+        "mig": len(card.mig),
+        "mem_used": card.used_mib,
+        "util": known(card.utilisation_percent),
+    }
+
+
+def observe_version_text(entry: dict[str, Any]) -> Observation:
+    driver, cuda = nvidia_lists.parse_version(read(entry["file"]))
+    return {"driver": known(driver), "cuda": known(cuda)}
+
+
+def observe_power(entry: dict[str, Any]) -> Observation:
+    return {"asleep": list(nvidia.asleep_bus_ids(read(entry["file"])))}
+
+
+def observe_stuck(entry: dict[str, Any]) -> Observation:
+    words = read(entry["file"]).split()
+    # What the loop then answers; that it starts no second one is proven in tests/unit/test_loops_gpu.py.
+    payload = b"hung %s %s" % (words[1], words[7])
+    reading = nvidia.parse_gpus(payload, 75)
+    assert nvidia.parse_hung(payload) == (935, "D")
+    return {"stuck": reading.problem is not None and reading.problem.code == "hung"}
+
+
+def observe_meminfo(entry: dict[str, Any]) -> Observation:
+    reading = memory.parse_memory(read(entry["file"]))
+    return {
+        "mem_total_kib": reading.total_kib,
+        "mem_available_kib": reading.available_kib,
+        "total_kib": reading.total_kib,
+        "available_kib": reading.available_kib,
+        "used_kib": reading.used_kib,
+    }
+
+
+def observe_stat(entry: dict[str, Any]) -> Observation:
+    name = entry["file"]
+    previous = cpu.parse_cpu_times(read(name.replace("-t1", "-t0"))) if "-t1" in name else None
+    reading, times = cpu.parse_cpu(read(name), b"", b"", previous)
+    assert times is not None
+    percent = known(reading.busy_percent)
+    return {
+        "cpu_percent": percent,
+        "cpu_percent_min": 0 if percent is None or percent >= 0 else percent,
+        "cpu_percent_max": 100 if percent is None or percent <= 100 else percent,
+    }
+
+
+def observe_cpuinfo(entry: dict[str, Any]) -> Observation:
+    model, cores = system.parse_cpuinfo(read(entry["file"]))
+    text = str(model)
+    short = text.replace(" × ", "x ").replace("ARM Neoverse", "Neoverse")
+    return {"model": short, "text": text, "cores": cores}
+
+
+def answer_of(entry: dict[str, Any]) -> TextAnswer:
+    body = read(entry["file"])
+    headers = parse_http_text(body, NOW)
+    return headers or TextAnswer(entry["http_status"], (), body, NOW)
+
+
+def read_ollama(entry: dict[str, Any]) -> EngineReading:
+    path = entry["source"].split()[1]
+    return ollama.read_answers(
+        11434, {path if path in (ollama.TAGS, ollama.VERSION) else ollama.PS: answer_of(entry)}
+    )
+
+
+ENGINE_STATES = {"unauthorized": "auth", "not_an_engine": "not-ollama"}
+
+
+def observe_ps(entry: dict[str, Any]) -> Observation:
+    reading = read_ollama(entry)
+    assert entry["http_status"] == 200 or isinstance(reading.loaded, Unknown)
+    observed: Observation = {
+        "state": ENGINE_STATES.get(reading.state, reading.state),
+        "error": reading.error,
+        "loaded": None if isinstance(reading.loaded, Unknown) else list(reading.loaded),
+    }
+    if isinstance(reading.loaded, Unknown):
+        if "too old" in reading.loaded.reason:
+            observed["state"] = "too-old"
+        return observed
+    models = []
+    for copy in reading.loaded:
+        gpu = copy.gpu_percent
+        assert not isinstance(gpu, Unknown)
+        models.append({
+            "name": copy.name,
+            "where": {100: "100% GPU", 0: "100% CPU"}.get(gpu),
+            "gpu": gpu,
+            "cpu": 100 - gpu,
+            "vram": copy.vram_bytes,
+            "ctx": copy.context,
+            "expires": "never" if copy.is_pinned else copy.expires_at,
+            "state": copy.state,
+            "since_s": round(NOW - copy.expires_at) if copy.state == "stopping" else None,
+        })  # fmt: skip
+    observed["models"] = models
+    observed["vram_sum"] = sum(copy.vram_bytes for copy in reading.loaded)
+    observed["ram_sum"] = sum(copy.size_bytes - copy.vram_bytes for copy in reading.loaded)
+    # The sample's text has no Date header, so its dates pass through unshifted.
+    observed["utc"] = [
+        datetime.fromtimestamp(copy.expires_at, UTC).isoformat().replace("+00:00", "Z")
+        for copy in reading.loaded
+    ]
+    if "expect" in entry and "utc" in entry["expect"]:
+        observed["utc"] = [
+            text if text == same_moment(text, mine) else mine
+            for text, mine in zip(entry["expect"]["utc"], observed["utc"], strict=True)
+        ]
+    return observed
+
+
+def same_moment(left: str, right: str) -> str | None:
+    """`left` when both texts are one moment (binary seconds of far years lose the last microsecond)."""
+    a, b = (datetime.fromisoformat(text).timestamp() for text in (left, right))
+    return left if abs(a - b) < 2e-6 else None
+
+
+def observe_tags(entry: dict[str, Any]) -> Observation:
+    reading = read_ollama(entry)
+    if isinstance(reading.installed, Unknown):
+        assert isinstance(reading.loaded, Unknown)
+        assert reading.state == "ok"
+        error = str(reading.error)
+        return {"installed": None, "error": "unqualified name" if "unqualified name" in error else error}
+    models: tuple[InstalledModel, ...] = reading.installed
+    names = {canonical_name(model.name) for model in models}
+    declared = ("llama3.2", "llama3.2:latest", "llama3.1", "llama3.1:1b", "LLAMA3.2")
+    return {
+        "names": [model.name for model in models],
+        "sizes": [known(model.size_bytes) for model in models],
+        "rows": len(models),
+        "local": [model.name for model in models if model.remote_host is None],
+        "cloud": [model.name for model in models if model.remote_host is not None],
+        "disk": ollama.disk_bytes(models),
+        "declared": {name: "installed" if canonical_name(name) in names else "missing" for name in declared},
+    }
+
+
+def observe_version(entry: dict[str, Any]) -> Observation:
+    version = str(read_ollama(entry).version)
+    return {"version": version, "label": ollama.label_version(version)}
+
+
+def observe_show(entry: dict[str, Any]) -> Observation:
+    return {"ctx_max": known(ollama.parse_show(200, (), read(entry["file"])))}
+
+
+def observe_hosts(entry: dict[str, Any]) -> Observation:
+    rows = read(entry["file"]).decode().split("\n")[1:]
+    for row in rows:
+        if row:
+            text, scheme, host, port, prefix = row.split("\t")
+            target = parse_ollama_host(text)
+            assert (target.scheme, target.host, str(target.port), target.prefix) == (
+                scheme,
+                host,
+                port,
+                prefix,
+            )
+    return {}
+
+
+def observe_sockets(entry: dict[str, Any]) -> Observation:
+    host = parse_listen_targets(read(entry["file"]))[0]
+    return {"target": f"[{host}]:11434" if ":" in host else f"{host}:11434"}
+
+
+def observe_noise(entry: dict[str, Any]) -> Observation:
+    """No frame mark of ours: nothing is data, the text is kept as an excerpt."""
+    reader = FrameReader("0123456789abcdef")
+    assert reader.receive_data(read(entry["file"])) == []
+    assert reader.noise
+    return {"result": {"C03": "truncated", "C11": "restricted"}[entry["entry"]]}
+
+
+def observe_rocm(entry: dict[str, Any]) -> Observation:
+    return describe_gpus(nvidia.parse_gpus(read(entry["file"]), entry["exit_code"]))
+
+
+OBSERVERS: list[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any]], Observation]]] = [
+    (lambda e: "--query-gpu=" in e["source"] and not e["source"].endswith("…"), observe_query),
+    (lambda e: "--query-compute-apps=" in e["source"], observe_apps),
+    (lambda e: e["source"] == "nvidia-smi -L", observe_list),
+    (lambda e: e["source"] == "nvidia-smi -q -x", observe_xml),
+    (lambda e: e["source"] == "nvidia-smi --version", observe_version_text),
+    (lambda e: "nvidia-smi …" in e["source"], observe_tool),
+    (lambda e: "runtime_status" in e["source"], observe_power),
+    (lambda e: e["source"] == "ps aux", observe_stuck),
+    (lambda e: "rocm-smi" in e["source"], observe_rocm),
+    (lambda e: e["source"] == "cat /proc/meminfo", observe_meminfo),
+    (lambda e: e["source"] == "cat /proc/stat", observe_stat),
+    (lambda e: e["source"] == "cat /proc/cpuinfo", observe_cpuinfo),
+    (lambda e: e["source"] == "GET /api/tags", observe_tags),
+    (lambda e: e["source"] == "GET /api/version", observe_version),
+    (lambda e: e["source"] == "POST /api/show", observe_show),
+    (lambda e: e["source"].startswith(("GET /", "POST /api/generate")), observe_ps),
+    (lambda e: e["source"] == "host table", observe_hosts),
+    (lambda e: e["source"].startswith("ss -ltn"), observe_sockets),
+    (lambda e: e["file"].startswith("ssh/"), observe_noise),
+]
+
+
+def find_observer(entry: dict[str, Any]) -> Callable[[dict[str, Any]], Observation] | None:
+    return next((observe for fits, observe in OBSERVERS if fits(entry)), None)
+
+
+def compare(expected: Any, observed: Any, where: str) -> None:
+    """Each key that is expected; lists item by item and of one length."""
+    if isinstance(expected, dict):
+        for key, value in expected.items():
+            assert key in observed, f"{where}.{key} is not observed"
+            compare(value, observed[key], f"{where}.{key}")
+    elif isinstance(expected, list):
+        assert len(observed) == len(expected), f"{where}: {observed}"
+        for number, (want, have) in enumerate(zip(expected, observed, strict=True)):
+            compare(want, have, f"{where}[{number}]")
+    else:
+        assert observed == expected, where
+
+
+@pytest.mark.parametrize("entry", MANIFEST, ids=lambda entry: entry["file"])
+def test_sample(entry: dict[str, Any]) -> None:
+    observe = find_observer(entry)
+    assert observe is not None, "no check claims this sample"
+    observed = observe(entry)
+    expected = entry.get("expect", {}) | OURS.get(entry["file"], {})
+    if "wrapped" in entry["source"]:
+        expected = {"result": "truncated"}
+    compare(expected, observed, entry["file"])
+
+
+def test_no_sample_is_left_out() -> None:
+    files = {
+        path.relative_to(SAMPLES).as_posix()
+        for path in SAMPLES.rglob("*")
+        if path.suffix in (".txt", ".json", ".xml")
+    }
+    assert files - {"MANIFEST.json"} == {entry["file"] for entry in MANIFEST}
+    without = [
+        entry["file"]
+        for entry in MANIFEST
+        if "expect" not in entry and entry["file"] not in OURS and entry["source"] != "host table"
+    ]
+    assert without == []
+
+
+@pytest.mark.parametrize("position", range(4))
+def test_broken_card_line_anywhere_keeps_the_good_rows(position: int) -> None:
+    lines = read("nvidia-smi/06-device-handle-error-mixed-with-rows.txt").splitlines(keepends=True)
+    fault = lines.pop(2)
+    lines.insert(position, fault)
+    reading = nvidia.parse_gpus(b"".join(lines), 255)
+    assert [card.index for card in reading.cards] == [0, 1, 3]
+    assert [(item.bus_id, item.code) for item in reading.faults] == [("0000:0B:00.0", "unknown_error")]
+
+
+def test_unified_memory_comes_from_meminfo_and_processes() -> None:
+    reading = nvidia.parse_gpus(read("nvidia-smi/18-gb10-unified-memory-gpu.txt"))
+    mem = memory.parse_memory(read("nvidia-smi/18-gb10-unified-memory-meminfo.txt"))
+    apps = processes.parse_apps(read("nvidia-smi/18-gb10-unified-memory-apps.txt"))
+    assert not isinstance(apps, Unknown)
+    card = nvidia.with_unified_memory(reading, mem, apps).cards[0]
+    assert (card.total_mib, card.used_mib, card.free_mib) == (127600748 // 1024, 19135, 118566368 // 1024)
+    assert isinstance(nvidia.with_unified_memory(reading, mem, None).cards[0].used_mib, Unknown)
+
+
+def test_old_server_is_named_with_its_version() -> None:
+    reading = ollama.read_answers(
+        11434,
+        {
+            ollama.PS: TextAnswer(404, (), read("ollama/11-ps-404-old-server.txt"), NOW),
+            ollama.VERSION: TextAnswer(200, (), read("ollama/11-ps-404-old-server-version.json"), NOW),
+        },
+    )
+    assert isinstance(reading.loaded, Unknown)
+    assert reading.loaded.reason.startswith("server 0.1.32 is too old")
