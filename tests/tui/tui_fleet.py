@@ -270,7 +270,7 @@ def rack(count: int = 24) -> tuple[MachineSnapshot, ...]:
         machine(
             f"gpu-{number:02}",
             card(0, "NVIDIA L40S", 46068, 8000 + 900 * number, 3 * number % 100),
-            models=(model("qwen2.5:14b", 9.0),),
+            models=(model("qwen2.5:14b", 9.0, expires_in=None),),
         )
         for number in range(count)
     )

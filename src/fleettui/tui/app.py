@@ -110,13 +110,14 @@ class FleetApp(App[None]):
                 yield SystemCommand(offer.action.title.capitalize(), offer.action.description, run)
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen(actions_now(self.screen)))
+        self.push_screen(HelpScreen(actions_now(self.screen), self.look.glyph_set))
 
     def action_theme(self) -> None:
         self.search_themes()
 
     def action_refresh(self) -> None:
-        self.service.poll_now()
+        screen = self.screen
+        self.service.poll_now(screen.machine_name if isinstance(screen, LiveScreen) else None)
 
     def action_pause(self) -> None:
         self.service.set_paused(not self.service.is_paused)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class LiveScreen(Screen[None]):
     """A screen that is handed snapshots while it is on top, and the newest one when it comes back."""
 
+    machine_name: str | None = None
+    """The one machine it is about; None: about all."""
+
     @property
     def fleet_app(self) -> FleetApp:
         """The app, with its type."""

@@ -26,7 +26,7 @@ THEMES: tuple[Theme, ...] = (
         variables={
             "tone-plain": "#d3dae3",
             "tone-strong": "#f2f5f9",
-            "tone-dim": "#8a95a5",
+            "tone-dim": "#909bab",
             "tone-faint": "#4d5766",
             "tone-good": "#86c29a",
             "tone-warn": "#e2b666",
@@ -61,7 +61,7 @@ THEMES: tuple[Theme, ...] = (
         variables={
             "tone-plain": "#26303b",
             "tone-strong": "#0b1118",
-            "tone-dim": "#5c6877",
+            "tone-dim": "#566170",
             "tone-faint": "#b4bdc9",
             "tone-good": "#1d7144",
             "tone-warn": "#8a5700",
@@ -69,8 +69,8 @@ THEMES: tuple[Theme, ...] = (
             "tone-accent": "#15609a",
             "line-cursor": "#dde6f0",
             "line-header": "#fafbfc",
-            "bar-good": "#3f9668",
-            "bar-warn": "#c48a1d",
+            "bar-good": "#2f8055",
+            "bar-warn": "#a06a10",
             "bar-bad": "#cc4b4b",
             "scrollbar": "#c3cad4",
             "scrollbar-hover": "#a8b2bf",

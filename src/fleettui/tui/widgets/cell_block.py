@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fleettui.tui.tones import TONE_CLASSES, TONES_CSS
-from fleettui.tui.widgets.painting import Line, Painting
+from fleettui.tui.widgets.painting import NO_LINE, Line, Painting
 from fleettui.view.cells import Cells
 
 
@@ -57,8 +57,16 @@ class CellBlock(Widget):
     def render_line(self, y: int) -> Strip:
         """One line, as wide as the widget."""
         if y >= len(self.lines):
-            return Strip.blank(self.size.width, self.rich_style)
+            return self._painting.strip_of(NO_LINE, self.size.width)
         return self._painting.strip_of(Line(str(y), self.lines[y]), self.size.width)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Lines without Textual's pass for borders, padding and filters: none here, or done when painted."""
+        strips = [self.render_line(y) for y in crop.line_range]
+        start, end = crop.column_span
+        return (
+            strips if (start, end) == (0, self.size.width) else [strip.crop(start, end) for strip in strips]
+        )
 
     def notify_style_update(self) -> None:
         """Textual applied style sheets again, for example those of another theme."""

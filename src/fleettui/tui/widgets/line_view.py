@@ -52,6 +52,11 @@ class LineView(Generic[LineT], ScrollView, can_focus=True, inherit_bindings=Fals
         return 0 if self.header is None else 1
 
     @property
+    def painted(self) -> int:
+        """Lines painted so far, those that were at hand not counted."""
+        return self._painting.painted
+
+    @property
     def page_height(self) -> int:
         """Lines that fit below the header."""
         return max(1, self.size.height - self.header_height)
@@ -110,14 +115,26 @@ class LineView(Generic[LineT], ScrollView, can_focus=True, inherit_bindings=Fals
     # Painting
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen. Textual calls this for lines that were refreshed."""
-        width = self.size.width
-        if y < self.header_height and self.header is not None:
-            return self._painting.strip_of(self.header, width, HEADER_CLASS)
-        index = self.scroll_offset.y + y - self.header_height
-        if not 0 <= index < len(self.lines):
-            return Strip.blank(width, self.rich_style)
-        return self._painting.strip_of(self.lines[index], width, self.backdrop_of(index))
+        """One line of the screen."""
+        return self.render_lines(Region(0, y, self.size.width, 1))[0]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Lines of the screen, those at hand as they are: Textual asks for all, whatever was refreshed.
+
+        Its own pass for borders, padding and filters is left out: there are none, or they are painted in."""
+        width, top = self.size.width, self.scroll_offset.y - self.header_height
+        lines, strip_of = self.lines, self._painting.strip_of
+        strips = []
+        for y in crop.line_range:
+            index = top + y
+            if y < self.header_height and self.header is not None:
+                strips.append(strip_of(self.header, width, HEADER_CLASS))
+            elif 0 <= index < len(lines):
+                strips.append(strip_of(lines[index], width, self.backdrop_of(index)))
+            else:
+                strips.append(strip_of(NO_LINE, width))
+        start, end = crop.column_span
+        return strips if (start, end) == (0, width) else [strip.crop(start, end) for strip in strips]
 
     def notify_style_update(self) -> None:
         """Textual applied style sheets again, for example those of another theme."""

@@ -11,7 +11,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fleettui.tui.tones import class_of
+from fleettui.tui.widgets.lean_strip import LeanStrip
 from fleettui.view.cells import Cells
+from fleettui.view.text import cell_width
 
 
 class Paintable(Protocol):
@@ -42,6 +44,8 @@ class Painting:
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self._styles: dict[tuple[str, str | None], Style] = {}
+        self.painted = 0
+        """Lines painted so far: those that were not there already."""
         self._strips: dict[str, tuple[Paintable, int, str | None, Strip]] = {}
 
     def forget(self) -> None:
@@ -65,24 +69,37 @@ class Painting:
         return strip
 
     def _paint(self, line: Paintable, width: int, backdrop: str | None) -> Strip:
-        base = self._style_of("plain", backdrop)
-        segments: list[Segment] = []
-        for cell in line.cells:
-            if not cell.text:
-                continue
+        texts: list[list[str]] = []
+        styles: list[Style] = []
+        for text, tone in line.cells:
+            style = self._style_of(tone, backdrop)
             # A blank has the colour of its left neighbour: fewer style runs, fewer bytes.
-            if segments and not cell.text.strip(" "):
-                segments.append(Segment(cell.text, segments[-1].style))
-            else:
-                segments.append(Segment(cell.text, self._style_of(cell.tone, backdrop)))
-        return Strip(segments).adjust_cell_length(width, base).simplify()
+            if styles and (style is styles[-1] or not text.strip(" ")):
+                texts[-1].append(text)
+            elif text:
+                texts.append([text])
+                styles.append(style)
+        segments = [Segment("".join(parts), style) for parts, style in zip(texts, styles, strict=True)]
+        length = sum(cell_width(segment.text) for segment in segments)
+        if length < width:
+            segments.append(Segment(" " * (width - length), self._style_of("plain", backdrop)))
+        elif length > width:
+            segments = list(Strip(segments, length).crop(0, width))
+        self.painted += 1
+        return LeanStrip(segments, width)
 
     def _style_of(self, tone: str, backdrop: str | None) -> Style:
         style = self._styles.get((tone, backdrop))
         if style is None:
-            style = self._widget.get_component_rich_style(class_of(tone))
+            widget = self._widget
+            style = widget.get_component_rich_style(class_of(tone))
             if backdrop is not None:
-                ground = self._widget.get_component_rich_style(backdrop)
+                ground = widget.get_component_rich_style(backdrop)
                 style += Style(bgcolor=ground.bgcolor, bold=ground.bold, reverse=ground.reverse)
-            self._styles[tone, backdrop] = style
+            sample = [Segment("x", style)]
+            for (
+                line_filter
+            ) in widget.get_line_filters():  # no colours, dim: once for a style, not for each line
+                sample = line_filter.apply(sample, widget.background_colors[1])
+            style = self._styles[tone, backdrop] = sample[0].style or Style.null()
         return style

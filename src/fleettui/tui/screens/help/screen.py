@@ -12,6 +12,7 @@ from fleettui.tui.actions import Offer, bindings_for
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import Cell
+from fleettui.view.glyphs import Glyphs
 
 
 class HelpScreen(ModalScreen[None]):
@@ -36,18 +37,18 @@ class HelpScreen(ModalScreen[None]):
     }
     """
 
-    def __init__(self, offers: Sequence[Offer]) -> None:
+    def __init__(self, offers: Sequence[Offer], glyphs: Glyphs) -> None:
         super().__init__()
-        self._offers = offers
+        self.lines = help_lines(offers, glyphs)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Keys"
-            box.border_subtitle = "Esc closes · Ctrl+P finds every command"
+            box.border_subtitle = "Esc closes, Ctrl+P finds every command"
             yield LineView[Line](id="keys")
 
     def on_mount(self) -> None:
-        lines = help_lines(self._offers)
+        lines = self.lines
         view = self.query_one(LineView)
         view.styles.height = len(lines)
         view.styles.max_height = max(1, self.size.height - 2)
@@ -58,14 +59,11 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def help_lines(offers: Sequence[Offer]) -> list[Line]:
-    """A line for each key, moving about last."""
-    shown = [offer for offer in offers if offer.label]
-    width = max((len(offer.label) for offer in shown), default=0)
+def help_lines(offers: Sequence[Offer], glyphs: Glyphs) -> list[Line]:
+    """A line for each key, in the order of the declarations."""
+    shown = [(offer.action, glyphs.plain(offer.label)) for offer in offers if offer.label]
+    width = max((len(label) for _, label in shown), default=0)
     return [
-        Line(
-            offer.action.id,
-            (Cell(f"{offer.label:>{width}}  ", "key"), Cell(offer.action.description, "plain")),
-        )
-        for offer in shown
+        Line(action.id, (Cell(f"{label:>{width}}  ", "key"), Cell(action.description)))
+        for action, label in shown
     ]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from fleettui.model.snapshot import FleetSnapshot
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.live import LiveScreen
+from fleettui.tui.screens.machine.page import column_width, page_lines
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
-from fleettui.view.cells import Cell
+from fleettui.view.cells import Cell, fit_cells
+from fleettui.view.layout import Layout, make_layout
+from fleettui.view.machine_page import machine_page
+from fleettui.view.text import clean
 
 
 class MachineScreen(LiveScreen):
@@ -20,32 +24,72 @@ class MachineScreen(LiveScreen):
     BINDINGS = bindings_for("machine")
     DEFAULT_CSS = """
     MachineScreen > #title { margin: 0 0 1 0; }
+    MachineScreen.-low > #title { margin: 0; }
     """
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.machine_name = name
+        self.machine_name: str = name
+        self._layout: Layout | None = None
 
     def compose(self) -> ComposeResult:
         yield CellBlock(id="title")
         yield LineView[Line](id="page")
         yield Footer()
 
+    @property
+    def page(self) -> LineView[Line]:
+        """The lines about the machine."""
+        return self.query_one("#page", LineView)
+
     def on_mount(self) -> None:
-        self.query_one(LineView).focus()
+        self.page.focus()
 
     def on_resize(self) -> None:
+        self._layout = None
+        self.set_class(self.size.height < 20, "-low")
         self.fleet_app.painter.paint_now()
 
     def show_snapshot(self, snapshot: FleetSnapshot, now: float) -> None:
         """Paint the lines that changed."""
         machine = snapshot.find(self.machine_name)
+        self._show_title(snapshot, machine)
         if machine is None:
-            self.query_one(LineView).show_lines(
-                [Line("gone", (Cell(f" {self.machine_name} is no longer declared", "warn"),))]
+            gone = Cell(
+                f"   {clean(self.machine_name)} is no longer declared in {clean(snapshot.machines_dir)}",
+                "warn",
             )
+            self.page.show_lines([Line("gone", (gone,))])
             return
-        self.query_one(LineView).show_lines([Line("x", (Cell(" TODO"),))])
+        layout = self._layout_for(snapshot)
+        sections = machine_page(machine, now, layout, snapshot.problems)
+        self.page.show_lines(page_lines(sections, self.size.width, layout.glyphs.ellipsis))
+
+    def _layout_for(self, snapshot: FleetSnapshot) -> Layout:
+        if self._layout is None or self._layout.interval_s != snapshot.interval_s:
+            look = self.fleet_app.look
+            self._layout = make_layout(
+                column_width(self.size.width),
+                interval_s=snapshot.interval_s,
+                glyphs=look.glyph_set,
+                thresholds=look.thresholds,
+                utc_offset_s=look.utc_offset_s,
+                has_hints=False,
+            )
+        return self._layout
+
+    def _show_title(self, snapshot: FleetSnapshot, machine: MachineSnapshot | None) -> None:
+        width = self.size.width
+        names = [item.name for item in snapshot.machines]
+        place = f"{names.index(self.machine_name) + 1} of {len(names)}" if machine is not None else ""
+        pace = Cell("paused", "warn") if self.fleet_app.service.is_paused else Cell(place, "dim")
+        about = "" if machine is None else f"  {machine.machine.role}  {machine.machine.hostname}"
+        cells = (Cell(f" {clean(self.machine_name)}", "strong"), Cell(clean(about), "dim"))
+        ellipsis = self.fleet_app.look.glyph_set.ellipsis
+        room = max(0, width - len(pace.text) - 1)
+        self.query_one("#title", CellBlock).show_cells((*fit_cells(cells, room, "left", ellipsis), pace))
+
+    # Actions
 
     def action_back(self) -> None:
         self.dismiss()
@@ -61,5 +105,5 @@ class MachineScreen(LiveScreen):
         if names:
             here = names.index(self.machine_name) if self.machine_name in names else 0
             self.machine_name = names[(here + step) % len(names)]
-            self.query_one(LineView).action_top()
+            self.page.action_top()
             self.fleet_app.painter.paint_now()

@@ -1,0 +1,52 @@
+"""Sections of a machine laid out on the screen: below each other, side by side where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fleettui.tui.widgets.painting import Line
+from fleettui.view.cells import Cell, Cells, fit_cells
+from fleettui.view.machine_page import Section
+
+TWO_COLUMNS_FROM = 130
+_MARGIN, _INDENT, _GAP = 1, 2, 3
+_NOTHING: Cells = ()
+
+
+def column_width(width: int) -> int:
+    """Width of the lines of a section on a screen that wide."""
+    is_wide = width >= TWO_COLUMNS_FROM
+    outer = (width - _GAP) // 2 if is_wide else width
+    return outer - _MARGIN - _INDENT - 1
+
+
+def page_lines(sections: Sequence[Section], width: int, ellipsis: str) -> list[Line]:
+    """All lines from top to bottom. Keys are line numbers: what changed is painted where it stands."""
+    if width < TWO_COLUMNS_FROM:
+        return [Line(str(number), cells) for number, cells in enumerate(_stack(sections))]
+    count = _split(sections)
+    left, right = _stack(sections[:count]), _stack(sections[count:])
+    height = max(len(left), len(right))
+    left += [_NOTHING] * (height - len(left))
+    right += [_NOTHING] * (height - len(right))
+    outer = (width - _GAP) // 2
+    return [
+        Line(str(number), (*fit_cells(one, outer, "left", ellipsis), Cell(" " * _GAP), *other))
+        for number, (one, other) in enumerate(zip(left, right, strict=True))
+    ]
+
+
+def _stack(sections: Sequence[Section]) -> list[Cells]:
+    lines: list[Cells] = []
+    for section in sections:
+        lines.append((Cell(" " * _MARGIN), Cell(section.title, "key")))
+        lines += [(Cell(" " * (_MARGIN + _INDENT)), *cells) for cells in section.lines]
+        lines.append(_NOTHING)
+    return lines[:-1]
+
+
+def _split(sections: Sequence[Section]) -> int:
+    """How many sections go to the left so that both columns end as level as can be; the first ones."""
+    heights = [len(section.lines) + 2 for section in sections]
+    total = sum(heights)
+    return min(range(1, len(sections) + 1), key=lambda count: abs(total - 2 * sum(heights[:count])))

@@ -1,0 +1,22 @@
+"""The snapshot plugin finds its folder by a variable that the isolation of tests takes away with all of TEXTUAL*."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+VARIABLE = "TEXTUAL_SNAPSHOT_TEMPDIR"
+_kept: dict[str, str] = {}
+
+
+def pytest_collection_finish() -> None:
+    """After the plugin has started and before any fixture has run."""
+    if VARIABLE in os.environ:
+        _kept[VARIABLE] = os.environ[VARIABLE]
+
+
+@pytest.fixture(autouse=True)
+def _snapshot_folder(home: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in _kept.items():
+        monkeypatch.setenv(name, value)

@@ -1,0 +1,230 @@
+"""What is painted: rows that changed, at the pace of the eye, never under a modal; and in how many bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from io import StringIO
+from itertools import pairwise
+
+import pytest
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from tui_fleet import NOW, Clock, FakeService, fleet, moved, rack
+
+from fleettui.tui.app import FleetApp, SnapshotArrived
+from fleettui.tui.painter import MIN_GAP_S, Painter
+from fleettui.tui.themes import DARK, LIGHT
+from fleettui.tui.widgets.fleet_table import FleetTable
+from fleettui.tui.widgets.lean_strip import LeanStrip
+
+
+class Timers:
+    """Timers and a clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.pending: list[tuple[float, Callable[[], None]]] = []
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timers:
+        self.pending.append((self.now + seconds, callback))
+        return self
+
+    def stop(self) -> None:
+        self.pending.clear()
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+        due = [callback for at, callback in self.pending if at <= self.now + 1e-9]
+        self.pending = [item for item in self.pending if item[0] > self.now + 1e-9]
+        for callback in due:
+            callback()
+
+
+def test_a_flood_of_requests_paints_at_most_four_times_a_second_and_the_last_one_too() -> None:
+    timers, painted = Timers(), []
+    latest = [0]
+    painter = Painter(lambda: painted.append((timers.now, latest[0])), timers.call_later, lambda: timers.now)  # type: ignore[arg-type]
+    for newest in range(1, 1001):  # 1000 snapshots in 10 seconds
+        latest[0] = newest
+        painter.request()
+        timers.advance(0.01)
+    timers.advance(MIN_GAP_S)
+    gaps = [later[0] - earlier[0] for earlier, later in pairwise(painted)]
+    assert min(gaps) >= MIN_GAP_S - 1e-9
+    assert 38 <= len(painted) <= 41
+    assert painted[-1][1] == 1000
+
+
+def test_after_a_quiet_spell_a_request_is_painted_at_once() -> None:
+    timers, painted = Timers(), []
+    painter = Painter(lambda: painted.append(timers.now), timers.call_later, lambda: timers.now)  # type: ignore[arg-type]
+    painter.request()
+    timers.advance(5.0)
+    painter.request()
+    assert painted == [100.0, 105.0]
+
+
+def test_a_newer_snapshot_replaces_the_one_in_the_queue() -> None:
+    first, second = SnapshotArrived(fleet(seq=1)), SnapshotArrived(fleet(seq=2))
+    assert second.can_replace(first)
+
+
+@pytest.fixture
+def service() -> FakeService:
+    return FakeService(fleet(rack(24)))
+
+
+async def test_only_rows_that_changed_are_painted_again(service: FakeService) -> None:
+    app = FleetApp(service, clock=Clock())
+    async with app.run_test(size=(160, 40)) as pilot:
+        table = app.screen.query_one(FleetTable)
+        await pilot.pause()
+        machines = service.snapshot.machines
+        app.painter.paint_now()
+        await pilot.pause()
+        refreshed: list[int] = []
+        inner = table.refresh
+        table.refresh = lambda *regions, **more: (
+            refreshed.extend(r.y for r in regions),
+            inner(*regions, **more),
+        )[1]  # type: ignore[method-assign]
+        before = table.painted
+        service.publish(*(moved(machines[index], index) for index in (2, 7, 11)))
+        await pilot.pause()
+        app.painter.paint_now()
+        await pilot.pause()
+        assert table.painted - before == 3
+        assert sorted(refreshed) == [3, 8, 12]  # the header is line 0
+
+
+async def test_a_snapshot_without_a_change_paints_nothing(service: FakeService) -> None:
+    app = FleetApp(service, clock=Clock())
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.pause()
+        app.painter.paint_now()
+        await pilot.pause()
+        table = app.screen.query_one(FleetTable)
+        before = table.painted
+        for _ in range(5):
+            service.publish()
+            await pilot.pause()
+            app.painter.paint_now()
+        await pilot.pause()
+        assert table.painted == before
+
+
+async def test_the_tick_paints_ages_only_where_their_text_changes(service: FakeService) -> None:
+    clock = Clock()
+    app = FleetApp(service, clock=clock)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.pause()
+        app.painter.paint_now()
+        await pilot.pause()
+        table = app.screen.query_one(FleetTable)
+        before = table.painted
+        clock.now = NOW + 1  # heard two seconds ago: still "now"
+        app.painter.paint_now()
+        await pilot.pause()
+        first_tick = table.painted - before
+        clock.now = NOW + 10
+        app.painter.paint_now()
+        await pilot.pause()
+        assert first_tick == 0
+        assert table.painted - before == 24
+
+
+async def test_under_a_modal_nothing_is_painted_and_afterwards_the_newest(service: FakeService) -> None:
+    app = FleetApp(service, clock=Clock())
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.pause()
+        table = app.screen.query_one(FleetTable)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        lines, before = table.lines, table.painted
+        for step in range(5):
+            service.publish(moved(service.snapshot.machines[0], step))
+            await pilot.pause()
+            app.painter.paint_now()
+        assert (table.lines, table.painted) == (lines, before)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert table.lines != lines
+
+
+async def test_another_theme_drops_what_was_painted(service: FakeService) -> None:
+    app = FleetApp(service, clock=Clock())
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.pause()
+        table = app.screen.query_one(FleetTable)
+        dark = next(iter(table.render_line(1))).style
+        app.theme = LIGHT
+        await pilot.pause()
+        light = next(iter(table.render_line(1))).style
+        assert dark is not None
+        assert light is not None
+        assert dark.bgcolor != light.bgcolor
+        app.theme = DARK
+
+
+# The lean strip shows what Textual's shows
+
+
+def shown(text: str) -> list[tuple[str, frozenset[str], str, str]]:
+    """What a terminal shows: (character, attributes, foreground, background) for each cell."""
+    cells = []
+    attributes: frozenset[str] = frozenset()
+    color = ground = "default"
+    for part in re.split(r"(\x1b\[[0-9;]*m)", text):
+        if not part.startswith("\x1b["):
+            cells += [(character, attributes, color, ground) for character in part]
+            continue
+        codes = part[2:-1].split(";")
+        while codes:
+            code = codes.pop(0)
+            if code in {"", "0"}:
+                attributes, color, ground = frozenset(), "default", "default"
+            elif code in {"38", "48"}:
+                count = 4 if codes[0] == "2" else 2
+                value, codes = ";".join(codes[:count]), codes[count:]
+                color, ground = (value, ground) if code == "38" else (color, value)
+            elif code in {"39", "49"}:
+                color, ground = ("default", ground) if code == "39" else (color, "default")
+            elif 30 <= int(code) <= 37 or 90 <= int(code) <= 97:
+                color = code
+            elif 40 <= int(code) <= 47 or 100 <= int(code) <= 107:
+                ground = code
+            else:
+                attributes |= {code}
+    return cells
+
+
+STYLES = [
+    None,
+    Style.parse("#d3dae3 on #12161d"),
+    Style.parse("bold #f2f5f9 on #12161d"),
+    Style.parse("#86c29a on #26303f"),
+    Style.parse("dim default on default"),
+    Style.parse("reverse"),
+    Style.parse("red"),
+    Style.parse("underline blue on yellow"),
+]
+
+
+@pytest.mark.parametrize("system", [ColorSystem.TRUECOLOR, ColorSystem.EIGHT_BIT, ColorSystem.STANDARD])
+def test_a_lean_strip_shows_the_same_in_fewer_bytes(system: ColorSystem) -> None:
+    console = Console(file=StringIO(), force_terminal=True, color_system="truecolor")
+    console._color_system = system
+    for style in STYLES:
+        if style is not None:
+            style._ansi = None  # Textual keeps the codes of the first terminal a style was written to
+    for shift in range(len(STYLES)):
+        segments = [
+            Segment(f"{number}▕█▏é ", STYLES[number * (shift + 1) % len(STYLES)]) for number in range(20)
+        ]
+        plain, lean = Strip(segments).render(console), LeanStrip(segments).render(console)
+        assert shown(lean) == shown(plain)
+        assert len(lean) <= len(plain)

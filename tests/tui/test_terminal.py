@@ -1,0 +1,79 @@
+"""The dashboard on a real pseudo terminal: what it leaves behind, and what it never writes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PROGRAM = """
+import asyncio, sys
+from tui_fleet import Clock, FakeService
+from fleettui.tui.app import run_dashboard
+from fleettui.tui.port import Look
+service = FakeService()
+code = asyncio.run(run_dashboard(service, Look()))
+print("running" if service.is_running else "stopped")
+sys.exit(code)
+"""
+
+
+def run_on_terminal(*, until: bytes, then: bytes, **environment: str) -> tuple[bytes, bytes, int]:
+    """Start the dashboard, wait for text on the screen, press keys; answers (terminal, stdout, exit code)."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = termios.tcgetattr(slave)
+    variables = {**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parents[1] / 'src'}", **environment}
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        env=variables,
+        start_new_session=True,
+    )
+    written = bytearray()
+    deadline = time.monotonic() + 60
+    is_pressed = False
+    while time.monotonic() < deadline:
+        if select.select([master], [], [], 0.1)[0]:
+            written += os.read(master, 1 << 16)
+        elif child.poll() is not None:
+            break
+        if not is_pressed and until in written:
+            os.write(master, then)
+            is_pressed = True
+    if child.poll() is None:
+        child.kill()
+    assert child.stdout is not None
+    stdout = child.stdout.read()
+    assert termios.tcgetattr(slave) == before
+    os.close(slave)
+    os.close(master)
+    return bytes(written), stdout, child.wait()
+
+
+def test_q_restores_the_terminal_and_stops_the_service() -> None:
+    terminal, stdout, code = run_on_terminal(until=b"pve52", then=b"q")
+    assert code == 0
+    assert stdout == b"stopped\n"
+    assert terminal.rindex(b"\x1b[?1049l") > terminal.index(b"\x1b[?1049h")
+    assert terminal.rindex(b"\x1b[?25h") > terminal.index(b"\x1b[?25l")
+    assert b"Traceback" not in terminal
+
+
+def test_no_color_writes_no_colors() -> None:
+    terminal, _, code = run_on_terminal(until=b"pve52", then=b"q", NO_COLOR="1", COLORTERM="truecolor")
+    assert code == 0
+    codes = {code for match in re.findall(rb"\x1b\[([0-9;]*)m", terminal) for code in match.split(b";")}
+    assert codes <= {b"", b"0", b"1", b"2", b"4", b"7", b"22", b"24", b"27", b"39", b"49"}
+    assert b"\x1b[7" in terminal or b";7" in terminal  # the cursor is still seen
