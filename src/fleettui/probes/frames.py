@@ -13,8 +13,8 @@ nor text of other people can pass for a frame. Everything outside a frame is noi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from fleettui.model.record import dataclass
 from fleettui.probes.clean import clean_excerpt
 
 MAX_FRAME_BYTES = 4 << 20

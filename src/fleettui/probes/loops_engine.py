@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from fleettui.probes.engines import REMOTE_PATHS
 
-# Proxies are for the internet; a .wgetrc may log to a file. wget prints no headers on stdout, so its answer
+# Proxies are for the internet; a .wgetrc or .netrc in HOME may hold anything. wget prints no headers on stdout, so its answer
 # gets a status line of its own.
 _START = r"""
 unset http_proxy HTTP_PROXY all_proxy ALL_PROXY;
-WGETRC=/dev/null; export WGETRC;
+HOME=/; unset WGETRC;
 fetch() {
   if command -v curl >/dev/null; then
-    v=$(${T:+$T 5} curl -q -s -i -m 3 "http://127.0.0.1:$p$u" </dev/null); r=$?;
-    [ $r -eq 7 ] && { v=$(${T:+$T 5} curl -q -s -i -g -m 3 "http://[::1]:$p$u" </dev/null); r=$?; };
+    v=$(exec ${T:+$T 5} curl -q -s -i -m 3 "http://127.0.0.1:$p$u" </dev/null); r=$?;
+    [ $r -eq 7 ] && { v=$(exec ${T:+$T 5} curl -q -s -i -g -m 3 "http://[::1]:$p$u" </dev/null); r=$?; };
   elif command -v wget >/dev/null; then
-    v=$(${T:+$T 5} wget -q -T 3 -O - "http://127.0.0.1:$p$u" </dev/null); r=$?;
+    v=$(exec ${T:+$T 5} wget -q -T 3 -O - "http://127.0.0.1:$p$u" </dev/null); r=$?;
     [ $r -eq 0 ] && v="HTTP/1.0 200 OK$n$n$v";
   else r=127; fi;
 };

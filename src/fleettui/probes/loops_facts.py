@@ -36,10 +36,10 @@ _CASES = r"""
     add net $? "$v";;
 # busybox df before 1.36 has no -l
   disks)
-    v=$(${T:+$T 3} df -lPk </dev/null); r=$?;
-    [ -n "$v" ] || [ $r -ge 124 ] || { v=$(${T:+$T 3} df -Pk </dev/null); r=$?; };
+    v=$(exec ${T:+$T 3} df -lPk </dev/null); r=$?;
+    [ -n "$v" ] || [ $r -ge 124 ] || { v=$(exec ${T:+$T 3} df -Pk </dev/null); r=$?; };
     add disks $r "$v";;
-  uname) v=$(uname -srm </dev/null); add uname $? "$v";;
+  uname) v=$(exec uname -srm </dev/null); add uname $? "$v";;
   os)
     v=;
     for f in /etc/os-release /usr/lib/os-release; do
@@ -53,7 +53,7 @@ _CASES = r"""
     done;
     add os 0 "$v";;
   cpu)
-    v=$(${T:+$T 3} grep -E "^(processor|model name|CPU implementer|CPU part)" /proc/cpuinfo </dev/null);
+    v=$(exec ${T:+$T 3} grep -E "^(processor|model name|CPU implementer|CPU part)" /proc/cpuinfo </dev/null);
     add cpu $? "$v";;
 """
 

@@ -35,7 +35,7 @@ P=;
 
 find_tool() {{
   N=; IFS=:;
-  for d in $PATH {_PLACES.replace(" ", ":")}; do
+  for d in $PATH {_PLACES}; do
     [ -f "$d/nvidia-smi" ] && [ -x "$d/nvidia-smi" ] && {{ N=$d/nvidia-smi; break; }};
   done;
   unset IFS;
@@ -92,10 +92,10 @@ asleep() {{
   [ -n "$A" ];
 }};
 
-# Exit codes by a signal are the time limit only when that much time passed.
+# exec: bash would fork once more. Exit codes by a signal are the time limit only when that much time passed.
 run_tool() {{
   b=; read -r b z </proc/uptime; b=${{b%%.*}};
-  v=$(${{T:+$T {TOOL_LIMIT_S}}} "$N" "$@" 2>&1 </dev/null); r=$?;
+  v=$(exec ${{T:+$T {TOOL_LIMIT_S}}} "$N" "$@" 2>&1 </dev/null); r=$?;
   case $r in
     124|137|143)
       B=1; e=; read -r e z </proc/uptime; e=${{e%%.*}};
@@ -126,12 +126,12 @@ find_pids() {{
 
 # procps cuts user names to 8 without a width; others know no width; busybox lists everything.
 list_owners() {{
-  v=$(${{T:+$T 3}} ps -ww -o pid= -o user:32= -o args= -p $P </dev/null); r=$?;
+  v=$(exec ${{T:+$T 3}} ps -ww -o pid= -o user:32= -o args= -p $P </dev/null); r=$?;
   [ -n "$v" ] || [ $r -ge 124 ] || {{
-    v=$(${{T:+$T 3}} ps -o pid= -o user= -o args= -p $P </dev/null); r=$?;
+    v=$(exec ${{T:+$T 3}} ps -o pid= -o user= -o args= -p $P </dev/null); r=$?;
   }};
   [ -n "$v" ] || [ $r -ge 124 ] || {{
-    o=$(${{T:+$T 3}} ps -o pid,user,args </dev/null); r=$?;
+    o=$(exec ${{T:+$T 3}} ps -o pid,user,args </dev/null); r=$?;
     IFS=$n;
     for l in $o; do
       p=${{l#"${{l%%[0-9]*}}"}}; p=${{p%% *}};

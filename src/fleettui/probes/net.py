@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from fleettui.model.readings import NetInterface, NetReading
+from fleettui.model.record import dataclass, field
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_word
 

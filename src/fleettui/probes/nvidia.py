@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -14,6 +13,7 @@ from fleettui.model.readings import (
     MemoryReading,
     ProcessesReading,
 )
+from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.probes.clean import clean_text, clean_word
 from fleettui.probes.loops_gpu import QUERY_FIELDS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from xml.etree import ElementTree
 
 from fleettui.model.readings import GpuCard, GpuReading, MigInstance
+from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.probes.clean import clean_text
 from fleettui.probes.numbers import is_digits, read_float, read_int, read_text

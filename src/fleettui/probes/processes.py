@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from fleettui.model.readings import GpuProcess, ProcessesReading
+from fleettui.model.record import replace
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
 from fleettui.probes.numbers import is_digits, read_int, read_text

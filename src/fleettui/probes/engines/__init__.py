@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from fleettui.model.machine import EngineKind
 from fleettui.model.readings import EngineReading
+from fleettui.model.record import dataclass
 from fleettui.probes.engines import ollama
 from fleettui.probes.engines.answers import Answer
 

@@ -6,10 +6,10 @@ Shapes: ollama/ollama docs/api.md. Only these GETs are ever sent by a poll: any 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from fleettui.model.readings import EngineReading, EngineState, InstalledModel, LoadedModel, ModelState
+from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.probes.engines.answers import (
     Answer,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fleettui.model.machine import DEFAULT_ENGINE_PORT
+from fleettui.model.record import dataclass
 from fleettui.probes.clean import clean_text
 from fleettui.probes.numbers import is_digits
 
