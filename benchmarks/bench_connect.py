@@ -26,7 +26,8 @@ def measure_connect(report: Report, machines: int, repeat: int) -> None:
                 best = result
     assert best is not None
     lags, seconds = best["connect_lags_s"], best["connect_s"]
-    cpu_s, offline = best["connect_cpu_s"], best["offline"]
+    cpu_s, offline, errors = best["connect_cpu_s"], best["offline"], best["errors"]
+    assert isinstance(errors, list)
     assert isinstance(lags, list)
     assert isinstance(seconds, float)
     assert isinstance(cpu_s, float)
@@ -38,7 +39,11 @@ def measure_connect(report: Report, machines: int, repeat: int) -> None:
         f"p50 {percentile(lags, 0.5) * 1e3:.1f}, max {lags[-1] * 1e3:.0f} ms",
     )
     report.add(
-        f"{machines} machines connected and read once", seconds, "s wall", None, f"{offline} did not answer"
+        f"{machines} machines connected and read once",
+        seconds,
+        "s wall",
+        None,
+        f"{offline} did not answer {errors[:1] or str()}".rstrip(),
     )
     report.add("CPU per machine to connect and read once", cpu_s / machines * 1e3, "ms")
 

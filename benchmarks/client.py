@@ -83,6 +83,7 @@ async def collect(options: argparse.Namespace) -> dict[str, object]:
         "connect_lags_s": sorted(lags),
         "machines": len(service.snapshot.machines),
         "offline": sum(machine.last_seen is None for machine in service.snapshot.machines),
+        "errors": sorted({machine.link.error or "" for machine in service.snapshot.machines} - {""}),
     }
     beating.cancel()
     if options.seconds:

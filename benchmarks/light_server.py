@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
 import sys
 from dataclasses import replace
@@ -201,6 +202,8 @@ def main() -> None:
     parser.add_argument("--machines", type=int, default=256)
     parser.add_argument("--cards", type=int, default=8)
     options = parser.parse_args()
+    # Clients that end at once leave frames behind; asyncio would warn of each.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     asyncio.run(serve(options.folder, options.machines, options.cards))
 
 
