@@ -43,7 +43,7 @@ def measure_connect(report: Report, machines: int, repeat: int) -> None:
         seconds,
         "s wall",
         None,
-        f"{offline} did not answer {errors[:1] or str()}".rstrip(),
+        f"{offline} did not answer {errors[:1] or ''}".rstrip(),
     )
     report.add("CPU per machine to connect and read once", cpu_s / machines * 1e3, "ms")
 
