@@ -19,6 +19,8 @@ REMOVED = (
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "OLLAMA_HOST",
 )  # fmt: skip
 REMOVED_PREFIXES = ("FLEETTUI_", "TEXTUAL", "XDG_")
+KEPT = {"TEXTUAL_SNAPSHOT_TEMPDIR"}
+"""Set by the plugin that compares pictures of screens."""
 FIXED = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONUTF8": "1"}
 XDG_FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
@@ -41,7 +43,7 @@ def _isolated_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     """Clean the environment before anything of a session starts servers; yields the folder of the homes."""
     patch = pytest.MonkeyPatch()
     for name in list(os.environ):
-        if name in REMOVED or name.startswith(REMOVED_PREFIXES):
+        if name in REMOVED or (name.startswith(REMOVED_PREFIXES) and name not in KEPT):
             patch.delenv(name)
     for name, value in FIXED.items():
         patch.setenv(name, value)
