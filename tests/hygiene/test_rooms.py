@@ -24,6 +24,9 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint"}
 CLOCK_READS = {"now", "utcnow", "today"}
 
+ALLOWED = {"model/record.py": "calls exec()"}
+"""It compiles constructors, as dataclasses does."""
+
 MAX_LINES = 400
 # The demo fleet is a program of its own: its streams are pipes to the process that started it.
 OWN_PROGRAMS = {"demo/__main__.py"}
@@ -66,7 +69,8 @@ def impurities(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", PURE_MODULES, ids=name_of)
 def test_pure_room_reaches_nothing_outside(path: Path) -> None:
-    assert list(impurities(parse(path))) == []
+    found = [line for line in impurities(parse(path)) if not line.endswith(ALLOWED.get(name_of(path), "-"))]
+    assert found == []
 
 
 def test_impurities_are_recognised() -> None:

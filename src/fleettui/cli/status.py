@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from argparse import Namespace
-from dataclasses import replace
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.polling import poll_once, report_problems
 from fleettui.fleet.needs import EVERYTHING
+from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.document import infrastructure_document
 from fleettui.view.oneshot import status_lines

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fleettui.model.machine import ConfigProblem
+from fleettui.model.record import dataclass, field, replace
 
 Glyphs = Literal["unicode", "ascii"]
 

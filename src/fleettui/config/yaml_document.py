@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from fleettui.config.yaml_builder import YamlBuilder, YamlFailure, YamlNode, YamlProblem
+from fleettui.model.record import dataclass
 
 MAX_BYTES = 1 << 20
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleettui.decide.matching import Match
 from fleettui.decide.need import predict_need
 from fleettui.model.machine import Machine
 from fleettui.model.readings import LoadedModel
+from fleettui.model.record import dataclass
 from fleettui.model.route import Rejection, RouteQuery, VramNeed
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
@@ -16,7 +15,8 @@ from fleettui.model.vram import FreeVram, has_faulty_card, has_no_gpu
 TIER_RESIDENT, TIER_BUSY, TIER_PARTLY, TIER_RELOAD, TIER_FITS, TIER_OFFLOAD = 0, 1, 2, 3, 4, 6
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Verdict:
     """What routing thinks of one engine: a tier with its reason, or reasons against it."""
 
     tier: int
@@ -25,7 +25,8 @@ class Verdict(NamedTuple):
     rejections: tuple[Rejection, ...]
 
 
-class _Room(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Room:
     """Outcome of a comparison of free VRAM with what is wanted."""
 
     has_room: bool
@@ -42,7 +43,7 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, query: RouteQuery, f
     is_fixed = match.engine.kind != "ollama"
     context = copy.context
     if wanted is not None and is_fixed and not isinstance(context, Unknown) and context < wanted:
-        rejections.append(Rejection("ctx", f"context {context} < {wanted} wanted, fixed when it was started"))
+        rejections.append(Rejection("ctx", f"ctx {context} < {wanted}, fixed when it was started"))
     running = match.engine.running
     is_busy = not isinstance(running, Unknown) and running > 0
     if is_busy and query.avoid_busy:
@@ -80,18 +81,19 @@ def _headroom_rejections(snapshot: MachineSnapshot, query: RouteQuery, free: Fre
         return [_unknown_room(snapshot, have)]
     if have >= want:
         return []
-    return _no_room(snapshot, _Room(False, want, f"{gib(have)} < {gib(want)} GiB{where(free, query)}"))
+    return _no_room(snapshot, _Room(False, want, f"{less(have, want)}{where(free, query)}"))
 
 
 def judge_cold(snapshot: MachineSnapshot, match: Match, query: RouteQuery, free: FreeVram) -> Verdict:
     """The model lies on the disk: X is compared with free - predicted need, a span of cards with the sum."""
     assert match.installed is not None  # noqa: S101 - the caller asks only for installed models
     if match.installed.remote_host is not None:
-        text = f"runs on {match.installed.remote_host}, never local"
+        host = match.installed.remote_host.split("://", 1)[-1]
+        text = f"remote_model ({host}), never local"
         return Verdict(TIER_OFFLOAD, "remote", None, (Rejection("remote_model", text),))
     rejections = []
     if query.require_loaded:
-        rejections.append(Rejection("not_loaded", "installed, not loaded"))
+        rejections.append(Rejection("not_loaded", "not_loaded (installed)"))
         if query.min_free_vram_mib > 0:
             rejections += _headroom_rejections(snapshot, query, free)
         return Verdict(TIER_OFFLOAD, "installed", None, tuple(rejections))
@@ -102,13 +104,13 @@ def judge_cold(snapshot: MachineSnapshot, match: Match, query: RouteQuery, free:
         return Verdict(TIER_OFFLOAD, "installed", None, (_unknown_room(snapshot, unknown),))
     if isinstance(need, Unknown):
         if query.min_free_vram_mib > 0:
-            rejections.append(Rejection("free_vram", f"need unknown: {need.reason}"))
+            rejections.append(Rejection("free_vram", f"free_vram: need unknown, {need.reason}"))
         return Verdict(TIER_OFFLOAD, f"installed, need unknown: {need.reason}", None, tuple(rejections))
     is_spanning = need.mib > best or query.free_scope == "host"
     have = summed if is_spanning else best
     if query.min_free_vram_mib > 0 and have - need.mib < query.min_free_vram_mib:
         wanted = need.mib + query.min_free_vram_mib
-        text = f"{gib(have)} < {gib(wanted)} GiB{where(free, query, is_spanning)}"
+        text = f"{less(have, wanted)}{where(free, query, is_spanning)}"
         text += f" ({gib(need.mib)} for the model + {gib(query.min_free_vram_mib)})"
         rejections += _no_room(snapshot, _Room(False, wanted, text))
     if need.mib <= have:
@@ -123,14 +125,14 @@ def judge_cold(snapshot: MachineSnapshot, match: Match, query: RouteQuery, free:
 
 def _no_room(snapshot: MachineSnapshot, room: _Room) -> list[Rejection]:
     """`free_vram`, and `gpu_fault` beside it when a faulty card would have had the room."""
-    found = [Rejection("free_vram", f"free VRAM {room.text}")]
+    found = [Rejection("free_vram", f"free_vram {room.text}")]
     if has_faulty_card(snapshot) and snapshot.gpu is not None:
         fault = next((c for c in snapshot.gpu.cards if c.fault is not None), None)
         if fault is None:
-            found.append(Rejection("gpu_fault", f"GPU with room out of order: {snapshot.gpu.faults[0].text}"))
+            found.append(Rejection("gpu_fault", f"gpu_fault: {snapshot.gpu.faults[0].text}"))
         elif isinstance(fault.total_mib, Unknown) or fault.total_mib >= room.wanted_mib:
             text = fault.fault.text if fault.fault is not None else ""
-            found.append(Rejection("gpu_fault", f"GPU {fault.index} out of order: {text}"))
+            found.append(Rejection("gpu_fault", f"gpu_fault: GPU {fault.index}: {text}"))
     return found
 
 
@@ -140,12 +142,12 @@ def _unknown_room(snapshot: MachineSnapshot, unknown: Unknown) -> Rejection:
     if gpu is not None and has_faulty_card(snapshot):
         texts = [card.fault.text for card in gpu.cards if card.fault is not None]
         texts += [fault.text for fault in gpu.faults]
-        return Rejection("gpu_fault", f"no GPU in order: {texts[0]}")
+        return Rejection("gpu_fault", f"gpu_fault: no GPU in order: {texts[0]}")
     status = snapshot.sources.get("gpu")
     why = unknown.reason
     if status is not None and status.state == "error" and status.error:
         why = status.error
-    return Rejection("gpu_unknown", f"free VRAM unknown: {why}")
+    return Rejection("gpu_unknown", f"gpu_unknown: {why}")
 
 
 def where(free: FreeVram, query: RouteQuery, is_spanning: bool = False) -> str:
@@ -162,6 +164,13 @@ def where(free: FreeVram, query: RouteQuery, is_spanning: bool = False) -> str:
 def gib(mib: int) -> str:
     """GiB with one decimal."""
     return f"{mib / 1024:.1f}"
+
+
+def less(have: int, want: int) -> str:
+    """`6.1 < 43.9 GiB`; in MiB where one decimal would show the same figure twice."""
+    if gib(have) == gib(want):
+        return f"{have} < {want} MiB"
+    return f"{gib(have)} < {gib(want)} GiB"
 
 
 def engine_address(machine: Machine, match: Match) -> tuple[str, int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleettui.decide.engine_words import ENGINE_TITLES, engine_title, engine_trouble
 from fleettui.decide.gpu_reasons import LATE_LIMIT_S
 from fleettui.model.clock import hh_mm
 from fleettui.model.readings import EngineReading, LoadedModel
@@ -9,21 +10,8 @@ from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import has_no_gpu
 
-ENGINE_TITLES = {
-    "ollama": "Ollama",
-    "vllm": "vLLM",
-    "llamacpp": "llama.cpp",
-    "llamaswap": "llama-swap",
-    "lmstudio": "LM Studio",
-    "sglang": "SGLang",
-}
 _OTHER_SOURCES = frozenset({"gpu", "processes", "cpu", "memory", "disks", "net", "system"})
 _GIB = 1 << 30
-
-
-def engine_title(kind: str, port: int) -> str:
-    """`Ollama on port 11434`."""
-    return f"{ENGINE_TITLES.get(kind, kind)} on port {port}"
 
 
 def engine_status(snapshot: MachineSnapshot, engine: EngineReading) -> SourceStatus | None:
@@ -53,18 +41,6 @@ def engine_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | No
         if reason is not None:
             reasons.append(reason)
     return reasons
-
-
-def engine_trouble(engine: EngineReading) -> str:
-    """What is wrong with an engine that is not ok, in the operator's words."""
-    title, error = engine_title(engine.kind, engine.port), engine.error
-    if engine.state == "unauthorized":
-        return f"{title}: {error or 'login needed'}; set `api_key_env` in the machine file"
-    if engine.state == "not_an_engine":
-        return f"{title}: {error or 'something else answers there'}; correct `network.port`"
-    if engine.state == "busy":
-        return f"{title} is busy{': ' + error.removeprefix('busy: ') if error else ' and answers late'}"
-    return f"{title} does not answer{': ' + error if error else ''}"
 
 
 def _state_reason(engine: EngineReading) -> Reason | None:

@@ -34,9 +34,9 @@ def trust_rejection(snapshot: MachineSnapshot) -> Rejection | None:
     if snapshot.trust == "approved":
         return None
     if snapshot.trust == "key_changed":
-        return Rejection("key_changed", "host key changed, waits for re-approval")
-    state = "pending: host key not approved yet" if snapshot.trust == "pending" else "host key rejected"
-    return Rejection("not_approved", state)
+        return Rejection("key_changed", "key_changed: waits for re-approval")
+    state = "pending, host key not approved yet" if snapshot.trust == "pending" else "host key rejected"
+    return Rejection("not_approved", f"not_approved: {state}")
 
 
 def data_rejection(
@@ -57,9 +57,9 @@ def data_rejection(
     if age_s is None:
         waited = f" within {query.deadline_s:g} s" if query.deadline_s is not None else " yet"
         stage = f", at {link.stage}" if link.stage else ""
-        return Rejection("timeout", f"no answer{waited}{stage}")
+        return Rejection("timeout", f"timeout: no answer{waited}{stage}")
     if age_s > limit_s:
-        return Rejection("stale", f"stale: {age_s:.0f} s old, limit {limit_s:g} s")
+        return Rejection("stale", f"stale {age_s:.0f} s > {limit_s:g} s")
     return None
 
 
@@ -89,9 +89,9 @@ def selector_rejections(snapshot: MachineSnapshot, query: RouteQuery) -> list[Re
     found = []
     machine = snapshot.machine
     if machine.name in query.exclude:
-        found.append(Rejection("excluded", f"excluded by --exclude {machine.name}"))
+        found.append(Rejection("excluded", f"excluded (--exclude {machine.name})"))
     missing = [tag for tag in query.tags if tag not in machine.tags]
     if missing:
         plural = "tags" if len(missing) > 1 else "tag"
-        found.append(Rejection("selector", f"without {plural} {', '.join(missing)}"))
+        found.append(Rejection("selector", f"selector: without {plural} {', '.join(missing)}"))
     return found

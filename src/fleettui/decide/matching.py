@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleettui.decide.natural import natural_key
 from fleettui.model.names import canonical_name, family_of
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Match:
     """The asked model on one engine."""
 
     engine: EngineReading

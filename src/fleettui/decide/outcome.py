@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from fleettui.decide.matching import Match
 from fleettui.model.names import canonical_name
+from fleettui.model.record import dataclass
 from fleettui.model.route import (
     EXIT_NO_DATA,
     EXIT_NONE_ELIGIBLE,
@@ -19,7 +19,8 @@ from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Unknown
 
 
-class Judged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Judged:
     """One machine after all filters: a candidate, or reasons against it."""
 
     candidate: RouteCandidate | None
@@ -87,9 +88,8 @@ def warnings_of(
             RouteWarning("digest_drift", f"{canonical} differs between machines: " + ", ".join(parts))
         )
     if chosen is not None and not chosen.is_resident:
-        found.append(
-            RouteWarning("cold", f"cold: {canonical} is not loaded on {chosen.machine}: {chosen.reason}")
-        )
+        text = f"cold: {canonical} is not loaded on {chosen.machine}, the first request waits until it is"
+        found.append(RouteWarning("cold", text))
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from fleettui.decide.candidates import Verdict, engine_address, judge_cold, judge_resident
-from fleettui.decide.engine_reasons import engine_trouble
+from fleettui.decide.engine_words import engine_trouble
 from fleettui.decide.filters import (
     age_limit_s,
     data_age_s,
@@ -18,7 +18,6 @@ from fleettui.decide.filters import (
     trust_rejection,
 )
 from fleettui.decide.matching import Match, find_on_engine, is_usable_engine, nearest_installed
-from fleettui.decide.names import nearest_names
 from fleettui.decide.natural import natural_key
 from fleettui.decide.outcome import Judged, all_names, exit_code_of, is_known, warnings_of
 from fleettui.model.names import canonical_name
@@ -59,6 +58,8 @@ def decide_route(
     if chosen is None:
         exit_code = exit_code_of(judged_machines, canonical, known_names)
         if not is_known(judged_machines, canonical, known_names):
+            from fleettui.decide.names import nearest_names
+
             nearest = tuple(nearest_names(query.model, [*all_names(fleet), *known_names]))
     return RouteDecision(
         query=query,
@@ -149,8 +150,10 @@ def _engine_down(snapshot: MachineSnapshot) -> Rejection:
         errors = [
             status.error for name, status in snapshot.sources.items() if name == "ollama" and status.error
         ]
-        return Rejection("engine_down", f"no engine answered{': ' + errors[0] if errors else ''}")
-    return Rejection("engine_down", "; ".join(engine_trouble(engine) for engine in snapshot.engines))
+        return Rejection(
+            "engine_down", f"engine_down: no engine answered{': ' + errors[0] if errors else ''}"
+        )
+    return Rejection("engine_down", f"engine_down: {'; '.join(map(engine_trouble, snapshot.engines))}")
 
 
 def _absence(snapshot: MachineSnapshot, query: RouteQuery, is_complete: bool) -> tuple[bool, Rejection]:
@@ -159,9 +162,9 @@ def _absence(snapshot: MachineSnapshot, query: RouteQuery, is_complete: bool) ->
     if len(down) == len(snapshot.engines):
         return False, _engine_down(snapshot)
     if not is_complete and not down:
-        return False, Rejection("timeout", "list of installed models not read yet")
+        return False, Rejection("timeout", "timeout: list of installed models not read yet")
     nearest = nearest_installed(snapshot, query.model)
-    text = f"not installed (has {nearest})" if nearest is not None else "not installed"
+    text = f"not_installed (has {nearest})" if nearest is not None else "not_installed"
     if down:
         text += f"; {engine_trouble(down[0])}"
     return is_complete, Rejection("not_installed", text)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.readings import GpuReading, MemoryReading, ProcessesReading
+from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
 from fleettui.probes.frames import Frame, Section
 from fleettui.probes.nvidia import parse_gpus, query_fields, with_unified_memory

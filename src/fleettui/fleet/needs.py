@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fleettui.model.record import dataclass
 
 FAST_FACTS = ("stat", "load", "uptime", "mem", "net")
 """Asked on every tick: `read` builtins on the machine, no process is started."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.fleet.bus import SnapshotBus, Subscriber
@@ -15,6 +14,7 @@ from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.net.connector import Connector
 from fleettui.net.stamps import Stamps

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fleettui.model.record import dataclass, field
 from fleettui.model.unknown import Maybe, Unknown
 
 EngineKind = Literal["ollama", "vllm", "llamacpp", "llamaswap", "lmstudio", "sglang"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from fleettui.model.machine import EngineKind
+from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 
 GpuProblemCode = Literal[

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleettui.model.readings import GpuProcess, LoadedModel
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
 
@@ -14,7 +13,8 @@ RUNNER_WORDS = ("ollama", "llama-server", "llama_server", "vllm", "sglang", "lm-
 _MIB = 1024 * 1024
 
 
-class CardShare(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CardShare:
     """The part of one copy that a process proves to lie on one card."""
 
     copy: LoadedModel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from fleettui.model.machine import ConfigProblem, Machine
@@ -19,6 +18,7 @@ from fleettui.model.readings import (
     ProcessesReading,
     SystemReading,
 )
+from fleettui.model.record import dataclass, field
 from fleettui.model.unknown import Unknown
 
 Health = Literal["healthy", "degraded", "unhealthy", "offline", "unknown"]

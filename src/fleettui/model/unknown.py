@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar, Union
+
+from fleettui.model.record import dataclass
 
 T = TypeVar("T")
 

@@ -5,9 +5,8 @@ A part with unified memory (`GpuCard.is_unified`) takes its figures from /proc/m
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleettui.model.readings import GpuCard
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
 
@@ -16,7 +15,8 @@ NO_CARD = Unknown("no card that can be used")
 NO_MEMORY = Unknown("memory not reported")
 
 
-class CardMemory(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CardMemory:
     """Memory of one card, MiB."""
 
     total_mib: Maybe[int]
@@ -24,7 +24,8 @@ class CardMemory(NamedTuple):
     free_mib: Maybe[int]
 
 
-class FreeVram(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FreeVram:
     """Free memory on the usable cards of a machine: enabled and without a fault."""
 
     best_mib: Maybe[int]
@@ -36,7 +37,8 @@ class FreeVram(NamedTuple):
     is_unified: bool = False
 
 
-class VramSum(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class VramSum:
     """Memory of all cards of a machine or fleet, MiB. None known: Unknown."""
 
     total_mib: Maybe[int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.readings import CpuReading
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.probes.numbers import is_digits, read_float
+from fleettui.probes.numbers import read_float
 
 CpuTimes = tuple[int, ...]
 """user nice system idle iowait irq softirq steal, in ticks. guest and guest_nice are left out: the kernel
@@ -21,7 +21,8 @@ def parse_cpu_times(payload: bytes) -> CpuTimes | None:
     if len(words) < 5 or words[0] != b"cpu":
         return None
     counters = words[1 : _FIELDS + 1]
-    if not all(word.isdigit() and len(word) < 20 for word in counters):
+    digits = b"".join(counters)
+    if not digits.isdigit() or len(digits) > _FIELDS * 20:
         return None
     return tuple(map(int, counters)) + (0,) * (_FIELDS - len(counters))
 
@@ -42,20 +43,17 @@ def busy_percent(previous: CpuTimes | None, current: CpuTimes | None) -> Maybe[f
 def parse_load(payload: bytes) -> Maybe[tuple[float, float, float]]:
     """The three averages of /proc/loadavg."""
     words = payload.decode("ascii", "replace").split()
-    values = [read_float(word) for word in words[:3]]
-    numbers = [value for value in values if not isinstance(value, Unknown)]
-    if len(numbers) != 3:
-        return Unknown("no /proc/loadavg")
-    return numbers[0], numbers[1], numbers[2]
+    if len(words) >= 3:
+        one, five, fifteen = read_float(words[0]), read_float(words[1]), read_float(words[2])
+        if isinstance(one, float) and isinstance(five, float) and isinstance(fifteen, float):
+            return one, five, fifteen
+    return Unknown("no /proc/loadavg")
 
 
 def parse_uptime(payload: bytes) -> Maybe[float]:
     """Seconds since boot, first number of /proc/uptime."""
-    word = payload.decode("ascii", "replace").partition(" ")[0].strip()
-    whole, dot, rest = word.partition(".")
-    if not is_digits(whole) or not (is_digits(rest) if dot else True):
-        return Unknown("no /proc/uptime")
-    return float(word)
+    value = read_float(payload.decode("ascii", "replace").partition(" ")[0].strip())
+    return Unknown("no /proc/uptime") if isinstance(value, Unknown) else value
 
 
 def parse_cpu(

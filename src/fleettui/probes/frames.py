@@ -13,6 +13,7 @@ nor text of other people can pass for a frame. Everything outside a frame is noi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from fleettui.model.record import dataclass
 from fleettui.probes.clean import clean_excerpt
@@ -89,30 +90,36 @@ class FrameReader:
     def _parse(self, buffer: bytes) -> tuple[int, Frame | None]:
         """Size and frame at the start of `buffer`; size 0: not complete yet; no frame: broken, skip size."""
         skip = len(self._start)
-        line, at = _line(buffer, skip)
-        if line is None:
-            return (skip, None) if at < 0 else (0, None)
+        end = buffer.find(b"\n", skip, skip + _MAX_LINE)
+        if end < 0:
+            return (skip, None) if len(buffer) - skip >= _MAX_LINE else (0, None)
+        line, at = buffer[skip:end], end + 1
         seq = _number(line)
         if seq is None:
             return skip, None
         sections: dict[str, Section] = {}
         tail = self._end + line
+        find = buffer.find
         while True:
-            line, after = _line(buffer, at)
-            if line is None:
-                return (skip, None) if after < 0 else (0, None)
+            end = find(b"\n", at, at + _MAX_LINE)
+            if end < 0:
+                return (skip, None) if len(buffer) - at >= _MAX_LINE else (0, None)
+            line = buffer[at:end]
             if line[:1] == b"\x1f":
-                return (after, Frame(seq, sections)) if line == tail else (skip, None)
-            header = _section_header(line)
-            if header is None:
+                return (end + 1, Frame(seq, sections)) if line == tail else (skip, None)
+            parts = line.split(b" ")
+            name = _section_name(parts[0])
+            if name is None or len(parts) != 3:
                 return skip, None
-            name, exit_code, length = header
-            at = after + length
+            exit_code, length = _number(parts[1]), _number(parts[2])
+            if exit_code is None or length is None:
+                return skip, None
+            at = end + 1 + length
             if at > self._max_bytes:
                 return skip, None
             if at > len(buffer):
                 return 0, None
-            sections[name] = Section(exit_code, buffer[after:at])
+            sections[name] = Section(exit_code, buffer[end + 1 : at])
 
     def _keep_tail(self, buffer: bytes) -> bytes:
         """The part of `buffer` that may be the beginning of a start mark; the rest is noise."""
@@ -129,26 +136,13 @@ class FrameReader:
             self._noise += noise[:room]
 
 
-def _line(buffer: bytes, start: int) -> tuple[bytes | None, int]:
-    """The line at `start` and the offset after it; (None, -1) when it is too long, (None, 0) when cut."""
-    end = buffer.find(b"\n", start, start + _MAX_LINE)
-    if end >= 0:
-        return buffer[start:end], end + 1
-    return None, (-1 if len(buffer) - start >= _MAX_LINE else 0)
-
-
 def _number(text: bytes) -> int | None:
     return int(text) if text.isdigit() and len(text) <= 12 else None
 
 
-def _section_header(line: bytes) -> tuple[str, int, int] | None:
-    parts = line.split(b" ")
-    if len(parts) != 3:
-        return None
-    exit_code, length = _number(parts[1]), _number(parts[2])
-    if exit_code is None or length is None or not is_section(parts[0]):
-        return None
-    return parts[0].decode("ascii"), exit_code, length
+@lru_cache(maxsize=256)
+def _section_name(raw: bytes) -> str | None:
+    return raw.decode("ascii") if is_section(raw) else None
 
 
 _SECTION_BYTES = b"abcdefghijklmnopqrstuvwxyz0123456789_:/.-"

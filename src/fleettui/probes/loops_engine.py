@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fleettui.probes.engines import REMOTE_PATHS
 
-# Proxies are for the internet; a .wgetrc or .netrc in HOME may hold anything. wget prints no headers on stdout, so its answer
-# gets a status line of its own.
+# Proxies are for the internet; a .wgetrc or .netrc in HOME may hold anything. wget prints no headers on
+# stdout, so its answer gets a status line of its own.
 _START = r"""
 unset http_proxy HTTP_PROXY all_proxy ALL_PROXY;
 HOME=/; unset WGETRC;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
 
@@ -38,9 +40,12 @@ def read_int(text: str) -> Maybe[int]:
 
 def read_float(text: str) -> Maybe[float]:
     """A number as `34.12`; `34,12` (a tool that ignores LC_ALL=C) is the same."""
-    whole, dot, rest = text.partition("." if "." in text else ",")
-    if is_digits(whole) and (is_digits(rest) if dot else True) and not (dot == "," and len(rest) > 2):
-        return float(f"{whole}.{rest}") if dot else float(whole)
+    if text.isascii() and len(text) <= _MAX_DIGITS and text.replace(".", "", 1).isdigit():
+        # 34.12, and `.5` or `5.`, which no tool prints
+        return float(text)
+    whole, dot, rest = text.partition(",")
+    if dot and is_digits(whole) and is_digits(rest) and len(rest) <= 2:
+        return float(f"{whole}.{rest}")
     return unknown(text)
 
 
@@ -49,3 +54,9 @@ def read_text(text: str) -> Maybe[str]:
     if not text or text[0] == "[" or text in _REASONS:
         return unknown(text)
     return clean_text(text) or _EMPTY
+
+
+@lru_cache(maxsize=4096)
+def read_word(text: str) -> Maybe[str]:
+    """`read_text` for names that come again at every poll (cards, drivers, bus ids)."""
+    return read_text(text)

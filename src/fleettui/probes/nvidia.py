@@ -15,9 +15,9 @@ from fleettui.model.readings import (
 )
 from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
-from fleettui.probes.clean import clean_text, clean_word
+from fleettui.probes.clean import clean_text
 from fleettui.probes.loops_gpu import QUERY_FIELDS
-from fleettui.probes.numbers import is_digits, read_float, read_text, unknown
+from fleettui.probes.numbers import is_digits, read_float, read_text, read_word, unknown
 from fleettui.probes.nvidia_problems import (
     ASLEEP_EXIT,
     FAULT_WORDS,
@@ -103,26 +103,39 @@ def _read_sentences(cards: tuple[GpuCard, ...], lines: list[str], exit_code: int
     return GpuReading(cards, tuple(faults), tuple(warnings[:_MAX_WARNINGS]), problem, tuple(refused))
 
 
+_COLUMNS = (
+    "uuid", "name", "driver_version", "pstate", "pci.bus_id",
+    "memory.total", "memory.used", "memory.free", "utilization.gpu", "temperature.gpu", "fan.speed",
+    "power.draw", "power.limit", RECOVERY_FIELD,
+)  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _positions(fields: tuple[str, ...]) -> tuple[int, ...]:
+    """Where `index` and each of our columns stands in a row; len(fields) for one not asked."""
+    return tuple(fields.index(name) if name in fields else len(fields) for name in ("index", *_COLUMNS))
+
+
 # Idle cards print the same row at every poll: then the card of the last poll is the answer.
 @lru_cache(maxsize=2048)
 def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
     """The card of one row; None when the line is no row of exactly these fields."""
-    values = line.rstrip("\r").split(", ")
-    if len(values) != len(fields):
+    row: list[str | None] = [*line.rstrip("\r").split(", "), None]
+    if len(row) != len(fields) + 1:
         return None
-    row = dict(zip(fields, values, strict=True))
-    index = row.get("index", "")
-    if not is_digits(index):
+    at = _positions(fields)
+    index = row[at[0]]
+    if index is None or not is_digits(index):
         return None
-    total, used, free = (_read_int(row, f"memory.{part}") for part in ("total", "used", "free"))
-    power, limit = _read_float(row, "power.draw"), _read_float(row, "power.limit")
-    name, bus_id = _read_name(row, "name"), _read_name(row, "pci.bus_id")
-    utilisation, temperature = _read_int(row, "utilization.gpu"), _read_int(row, "temperature.gpu")
+    uuid, name, driver, pstate, bus_id = [_read_name(row[place]) for place in at[1:6]]
+    total, used, free, utilisation, temperature, fan = [_read_int(row[place]) for place in at[6:12]]
+    power, limit = _read_float(row[at[12]]), _read_float(row[at[13]])
+    is_plain = "[" not in line and row[at[14]] is None
     return GpuCard(
         int(index),
-        _read_name(row, "uuid"),
+        uuid,
         name,
-        _read_name(row, "driver_version"),
+        driver,
         total,
         used,
         free,
@@ -130,32 +143,27 @@ def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
         temperature,
         power,
         limit,
-        _read_int(row, "fan.speed"),
-        _read_name(row, "pstate"),
+        fan,
+        pstate,
         bus_id,
-        _is_unified(name, total, used, free),
-        _find_fault(row, bus_id),
+        not is_plain and _is_unified(name, total, used, free),
+        None if is_plain else _find_fault(row, row[at[14]], bus_id),
         _find_suspect(power, limit, utilisation, temperature),
     )
 
 
-def _read_int(row: dict[str, str], field: str) -> Maybe[int]:
-    text = row.get(field)
+def _read_int(text: str | None) -> Maybe[int]:
     if text is None:
         return NOT_READ
     return int(text) if text.isdigit() and text.isascii() and len(text) < 16 else unknown(text)
 
 
-def _read_float(row: dict[str, str], field: str) -> Maybe[float]:
-    text = row.get(field)
+def _read_float(text: str | None) -> Maybe[float]:
     return NOT_READ if text is None else read_float(text)
 
 
-def _read_name(row: dict[str, str], field: str) -> Maybe[str]:
-    text = row.get(field)
-    if text is None:
-        return NOT_READ
-    return clean_word(text) if text[:1].isalnum() and text not in ("N/A", "ERR!") else read_text(text)
+def _read_name(text: str | None) -> Maybe[str]:
+    return NOT_READ if text is None else read_word(text)
 
 
 def _is_unified(name: Maybe[str], total: Maybe[int], used: Maybe[int], free: Maybe[int]) -> bool:
@@ -165,13 +173,12 @@ def _is_unified(name: Maybe[str], total: Maybe[int], used: Maybe[int], free: May
     )
 
 
-def _find_fault(row: dict[str, str], bus_id: Maybe[str]) -> GpuFault | None:
-    action = row.get(RECOVERY_FIELD, "None")
-    if action[:1].isalpha() and action not in ("None", "N/A"):
+def _find_fault(row: list[str | None], action: str | None, bus_id: Maybe[str]) -> GpuFault | None:
+    if action and action[0].isalpha() and action not in ("None", "N/A"):
         text = f"{FAULT_WORDS['reset']} (recovery action: {clean_text(action, 40)})"
         return GpuFault(bus_id, "reset", text)
-    for value in row.values():
-        code = fault_code(value) if value[:1] == "[" else None
+    for value in row:
+        code = fault_code(value) if value and value[0] == "[" else None
         if code is not None:
             return GpuFault(bus_id, code, FAULT_WORDS[code])
     return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.store.codec import MachineEncoder, decode, decode_machine, encode, seal, unseal
 from fleettui.store.database import Store

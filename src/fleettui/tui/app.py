@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,8 @@ from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.themes import DARK, THEMES, tone_variables
+
+log = logging.getLogger(__name__)
 
 INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """What `+` and `-` step through."""
@@ -95,6 +98,15 @@ class FleetApp(App[None]):
         screen = self.screen_stack[-1] if self.screen_stack else None
         if isinstance(screen, LiveScreen) and screen.is_mounted:  # under a modal nothing is painted
             screen.show_snapshot(self.snapshot, self.clock())
+
+    def _fatal_error(self) -> None:
+        """An error of ours: the operator gets a sentence, the log gets the traceback."""
+        error = self._exception
+        log.critical("the dashboard failed", exc_info=error)
+        self.panic(
+            f"fleettui: the dashboard failed: {type(error).__name__}: {error}\n"
+            "fleettui.log in the state folder says where; `fleettui status` works without the dashboard."
+        )
 
     def open_machine(self, name: str) -> None:
         """Show everything known of a machine."""

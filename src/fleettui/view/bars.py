@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fleettui.model.record import dataclass
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.glyphs import UNICODE, Glyphs

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from fleettui.model.order import natural_key
 from fleettui.model.readings import GpuCard
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, T, Unknown, total
 from fleettui.model.vram import free_vram

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import Health
 
 

@@ -183,7 +183,7 @@ def _copies_that_fit(view: MachineView, width: int) -> Cells:
 
 def gpu_models(view: MachineView, card: GpuCard, width: int) -> Cells:
     """Copies that processes prove to lie on the card, with what they take there."""
-    parts = [
+    parts: list[Cells] = [
         (
             Cell(clean(share.copy.name), "plain"),
             Cell("" if isinstance(share.used_mib, Unknown) else f" {gib_text(share.used_mib)}", "dim"),
@@ -191,6 +191,8 @@ def gpu_models(view: MachineView, card: GpuCard, width: int) -> Cells:
         for share in view.shares
         if share.gpu_index == card.index
     ]
+    if not view.layout.has("note"):
+        parts += [(cell,) for cell in _others(view, card)]
     joined = join_cells(parts, ", ")
     return dimmed(joined) if view.is_gpu_stale else joined
 
@@ -199,18 +201,18 @@ def gpu_note(view: MachineView, card: GpuCard, width: int) -> Cells:
     """A fault in words; processes of others."""
     if card.fault is not None:
         return (Cell(clean(card.fault.text), "bad"),)
+    return join_cells([(cell,) for cell in _others(view, card)], ", ")
+
+
+def _others(view: MachineView, card: GpuCard) -> list[Cell]:
+    """Processes on the card that no copy explains: `python3.11 2.0 (mia)`."""
     processes = view.snapshot.processes
-    if processes is None:
-        return NOTHING
     proven = {share.pid for share in view.shares}
-    others = [
-        process
-        for process in processes.processes
-        if process.gpu_uuid == card.uuid and process.pid not in proven
-    ]
-    parts = []
-    for process in others:
+    cells = []
+    for process in processes.processes if processes is not None else ():
+        if process.gpu_uuid != card.uuid or process.pid in proven:
+            continue
         size = "" if isinstance(process.used_mib, Unknown) else f" {gib_text(process.used_mib)}"
         user = "" if isinstance(process.user, Unknown) else f" ({clean(process.user)})"
-        parts.append((Cell(f"{clean(process.short_name)}{size}{user}", "dim"),))
-    return join_cells(parts, ", ")
+        cells.append(Cell(f"{clean(process.short_name)}{size}{user}", "dim"))
+    return cells

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
 from fleettui.view.cells import Cell, Cells, fit_cells
@@ -30,9 +30,9 @@ class Place:
     width: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table is drawn. Compared by identity: keep it until width, columns or settings change."""
+    """How a table is drawn. Keep one until width, columns or settings change, and compare it with `is`."""
 
     width: int
     places: tuple[Place, ...]

@@ -6,6 +6,7 @@ Shapes: ollama/ollama docs/api.md. Only these GETs are ever sent by a poll: any 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from fleettui.model.readings import EngineReading, EngineState, InstalledModel, LoadedModel, ModelState
@@ -31,15 +32,15 @@ VERSION: Final = "/api/version"
 TICK_PATHS = (PS,)
 SLOW_PATHS = (TAGS, VERSION)
 
-_NEVER = "2200"
-"""keep_alive -1 gives a date some 292 years ahead."""
+_NEVER_S = 7258118400.0
+"""2200-01-01: keep_alive -1 gives a date some 292 years ahead."""
+_CACHED_BODY_BYTES = 64 << 10
 _CLOCK_TOLERANCE_S = 5.0
 """Clocks that differ by less are taken as equal: the Date header has whole seconds and answers take time."""
 
 _NOT_REPORTED = Unknown("not reported by this server")
 _NO_EXPIRY = Unknown("no expiry time reported")
 _CLOUD_SIZE = Unknown("cloud model, not on this disk")
-_NO_MODELS: tuple[LoadedModel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,30 @@ class TagsAnswer:
 
 
 def parse_ps(status: int, headers: Headers, body: bytes, received_at: float) -> PsAnswer:
-    """The resident models. Null and empty lists are none loaded; 404 is a server that has no `/api/ps`."""
+    """The resident models. Null and empty lists are none loaded; 404 is a server that has no `/api/ps`.
+
+    The server's Date header is its clock: it decides what has expired, and moves `expires_at` to the
+    operator's clock where the two differ by 5 s or more.
+    """
+    is_small = status == 200 and len(body) <= _CACHED_BODY_BYTES
+    copies = _read_again(body) if is_small else _read_copies(status, headers, body)
+    if not isinstance(copies, tuple):
+        copies = _read_copies(status, headers, body)
+    if isinstance(copies, PsAnswer):
+        return copies
+    server_now = parse_http_date(get_header(headers, "date") or "")
+    if server_now is None:
+        server_now = received_at
+    offset = received_at - server_now
+    if abs(offset) < _CLOCK_TOLERANCE_S:
+        if not any(isinstance(copy.expires_at, float) and copy.expires_at < server_now for copy in copies):
+            return PsAnswer("ok", copies)
+        offset = 0.0
+    return PsAnswer("ok", tuple(_judge_time(copy, server_now, float(round(offset))) for copy in copies))
+
+
+def _read_copies(status: int, headers: Headers, body: bytes) -> tuple[LoadedModel, ...] | PsAnswer:
+    """The copies with times by the server's clock, or why there are none."""
     verdict = judge_answer(status, headers, body)
     if status == 404 and verdict.state != "not_an_engine":
         return PsAnswer("ok", Unknown("server is too old to tell (no /api/ps)"))
@@ -69,40 +93,42 @@ def parse_ps(status: int, headers: Headers, body: bytes, received_at: float) -> 
     if not isinstance(verdict.document, dict):
         error = "the port answers with JSON that is not Ollama's"
         return PsAnswer("not_an_engine", Unknown(error), error)
-    server_now = parse_http_date(get_header(headers, "date") or "")
-    if server_now is None:
-        server_now = received_at
-    offset = received_at - server_now
-    offset = 0.0 if abs(offset) < _CLOCK_TOLERANCE_S else float(round(offset))
-    copies = (_read_loaded(item, server_now, offset) for item in as_dicts(verdict.document.get("models")))
-    return PsAnswer("ok", tuple(copy for copy in copies if copy is not None))
+    found = (_read_loaded(item) for item in as_dicts(verdict.document.get("models")))
+    return tuple(copy for copy in found if copy is not None)
 
 
-def _read_loaded(item: dict[str, Any], server_now: float, offset: float) -> LoadedModel | None:
+# Between two requests to a model the answer stays the same, byte by byte: then so do the copies, and
+# whoever compares readings finds them identical at once.
+@lru_cache(maxsize=512)
+def _read_again(body: bytes) -> tuple[LoadedModel, ...] | PsAnswer:
+    return _read_copies(200, (), body)
+
+
+def _judge_time(copy: LoadedModel, server_now: float, offset: float) -> LoadedModel:
+    """The copy with its expiry by the operator's clock; past expiry means stopping."""
+    if isinstance(copy.expires_at, Unknown):
+        return copy
+    state: ModelState = "stopping" if copy.expires_at < server_now else "loaded"
+    return replace(copy, state=state, expires_at=copy.expires_at + offset)
+
+
+def _read_loaded(item: dict[str, Any]) -> LoadedModel | None:
     name = _read_model_name(item)
     if name is None:
         return None
-    expires_at: Maybe[float] = _NO_EXPIRY
-    is_pinned = False
-    state: ModelState = "loaded"
     text = item.get("expires_at")
     moment = parse_time(text) if isinstance(text, str) else None
-    if moment is not None and isinstance(text, str):
-        is_pinned = text[:4] >= _NEVER
-        expires_at = moment + offset
-        state = "stopping" if moment < server_now else "loaded"
     details = as_dict(item.get("details"))
-    context = read_count(item.get("context_length"), _NOT_REPORTED)
     return LoadedModel(
         name,
         "ollama",
         read_name(item.get("digest"), _NOT_REPORTED),
         read_count(item.get("size"), _NOT_REPORTED),
         read_count(item.get("size_vram"), _NOT_REPORTED),
-        context or _NOT_REPORTED,
-        expires_at,
-        is_pinned,
-        state,
+        read_count(item.get("context_length"), _NOT_REPORTED) or _NOT_REPORTED,
+        _NO_EXPIRY if moment is None else moment,
+        moment is not None and moment >= _NEVER_S,
+        "loaded",
         read_name(details.get("parameter_size"), _NOT_REPORTED),
         read_name(details.get("quantization_level"), _NOT_REPORTED),
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleettui.model.machine import ConfigProblem
+from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.widgets.cell_block import CellBlock, shorten
 from fleettui.view.cells import Cell, Cells
-from fleettui.view.problems import problem_lines
+from fleettui.view.problems import check_lines, problem_lines
 
 MAX_LINES = 3
 
@@ -27,9 +27,11 @@ class Notices(CellBlock):
         self.lines = ()
         self.display = False
 
-    def show_problems(self, problems: Sequence[ConfigProblem], notices: Sequence[str], sign: str) -> None:
+    def show_problems(self, fleet: FleetSnapshot, notices: Sequence[str], sign: str) -> None:
         """Take them over; repaints only when they changed."""
-        lines: list[Cells] = [(Cell(f" {sign} {text}", "warn"),) for text in problem_lines(problems)]
+        lines: list[Cells] = [(Cell(f" {sign} {text}", "warn"),) for text in problem_lines(fleet.problems)]
+        if fleet.seq and not fleet.machines and not fleet.problems:
+            lines += [(Cell(f" {text}", "accent"),) for text in check_lines((), (), fleet.machines_dir)]
         lines += [(Cell(f" {text}", "accent"),) for text in notices]
         hidden = len(lines) - MAX_LINES + 1
         self.show_cells(

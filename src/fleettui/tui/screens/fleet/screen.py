@@ -59,7 +59,7 @@ class FleetScreen(LiveScreen):
         self.query_one(SummaryLine).show_summary(
             snapshot, now, app.service.interval_s, app.service.is_paused, glyphs
         )
-        self.query_one(Notices).show_problems(snapshot.problems, app.service.notices, glyphs.unhealthy)
+        self.query_one(Notices).show_problems(snapshot, app.service.notices, glyphs.unhealthy)
         layout = self._layout_for(snapshot)
         self._settle_expansion(snapshot, layout)
         opened = {item.name for item in snapshot.machines if self._expansion.is_open(item.name)}
