@@ -66,13 +66,13 @@ def source(snapshot: MachineSnapshot, name: str, state: Any, **fields: Any) -> M
 
 
 def test_not_approved() -> None:
-    assert rejection(make_pending()) == [("not_approved", "pending: host key not approved yet")]
-    assert rejection(make_snapshot(trust="rejected")) == [("not_approved", "host key rejected")]
+    assert rejection(make_pending()) == [("not_approved", "not_approved: pending, host key not approved yet")]
+    assert rejection(make_snapshot(trust="rejected")) == [("not_approved", "not_approved: host key rejected")]
 
 
 def test_key_changed() -> None:
     assert rejection(make_snapshot(trust="key_changed")) == [
-        ("key_changed", "host key changed, waits for re-approval")
+        ("key_changed", "key_changed: waits for re-approval")
     ]
 
 
@@ -84,7 +84,7 @@ def test_flags_say_why_who_and_since_when_and_hide_nothing_else() -> None:
     assert rejection(snapshot, min_free_vram_mib=9 * 1024) == [
         ("maintenance", 'maintenance "fan swap" by mia since 12:03 UTC'),
         ("draining", 'draining (blocked) "new card" by tom since 14:02 UTC'),
-        ("free_vram", "free VRAM 8.0 < 9.0 GiB on GPU 0"),
+        ("free_vram", "free_vram 8.0 < 9.0 GiB on GPU 0"),
     ]
 
 
@@ -114,12 +114,14 @@ def test_offline() -> None:
 
 def test_timeout() -> None:
     waiting = MachineSnapshot(make_machine(), link=LinkStatus("connecting", stage="authentication"))
-    assert rejection(waiting) == [("timeout", "no answer yet, at authentication")]
-    assert rejection(waiting, deadline_s=10.0) == [("timeout", "no answer within 10 s, at authentication")]
+    assert rejection(waiting) == [("timeout", "timeout: no answer yet, at authentication")]
+    assert rejection(waiting, deadline_s=10.0) == [
+        ("timeout", "timeout: no answer within 10 s, at authentication")
+    ]
 
 
 def test_stale() -> None:
-    assert rejection(resident(age_s=41)) == [("stale", "stale: 41 s old, limit 4 s, last seen resident")]
+    assert rejection(resident(age_s=41)) == [("stale", "stale 41 s > 4 s, last seen resident")]
     assert ask(resident(age_s=41), max_age_s=60).chosen is not None
     assert rejection(resident(age_s=3), max_age_s=1)[0][0] == "stale"
 
@@ -127,16 +129,16 @@ def test_stale() -> None:
 def test_engine_down() -> None:
     engine = make_engine(state="down", error="connection refused", loaded=())
     assert rejection(make_snapshot(engines=(replace(engine, loaded=Unknown()),))) == [
-        ("engine_down", "Ollama on port 11434 does not answer: connection refused")
+        ("engine_down", "engine_down: Ollama on port 11434 does not answer: connection refused")
     ]
-    assert rejection(make_snapshot(engines=())) == [("engine_down", "no engine answered")]
+    assert rejection(make_snapshot(engines=())) == [("engine_down", "engine_down: no engine answered")]
 
 
 def test_not_installed_names_the_nearest_tag() -> None:
-    assert rejection(make_snapshot()) == [("not_installed", "not installed")]
+    assert rejection(make_snapshot()) == [("not_installed", "not_installed")]
     installed = [make_installed("llama3.1:70b-q8"), make_installed("llama3.1:8b"), make_installed("qwen3:8b")]
     assert rejection(make_snapshot(installed=installed)) == [
-        ("not_installed", "not installed (has llama3.1:8b)")
+        ("not_installed", "not_installed (has llama3.1:8b)")
     ]
 
 
@@ -150,12 +152,12 @@ def test_an_unread_list_of_models_is_not_an_empty_one() -> None:
 def test_remote_model() -> None:
     cloud = make_installed("gpt-oss:120b-cloud", remote_host="https://ollama.com:443")
     assert rejection(make_snapshot(installed=[cloud]), model="gpt-oss:120b-cloud") == [
-        ("remote_model", "runs on https://ollama.com:443, never local")
+        ("remote_model", "remote_model (ollama.com:443), never local")
     ]
 
 
 def test_not_loaded_only_when_asked_for() -> None:
-    assert rejection(cold(), require_loaded=True) == [("not_loaded", "installed, not loaded")]
+    assert rejection(cold(), require_loaded=True) == [("not_loaded", "not_loaded (installed)")]
     assert [code for code, _ in rejection(cold(free=(1,)), require_loaded=True, min_free_vram_mib=4096)] == [
         "not_loaded",
         "free_vram",
@@ -171,11 +173,11 @@ def test_free_vram_of_a_resident_copy_is_headroom_as_it_is() -> None:
     snapshot = resident(free=(8.0, 4.0))
     assert ask(snapshot, min_free_vram_mib=8 * 1024).chosen is not None  # inclusive
     assert rejection(snapshot, min_free_vram_mib=8 * 1024 + 1) == [
-        ("free_vram", "free VRAM 8.0 < 8.0 GiB on GPU 0")
+        ("free_vram", "free_vram 8192 < 8193 MiB on GPU 0")
     ]
     assert ask(snapshot, min_free_vram_mib=12 * 1024, free_scope="host").chosen is not None
     assert rejection(snapshot, min_free_vram_mib=13 * 1024, free_scope="host") == [
-        ("free_vram", "free VRAM 12.0 < 13.0 GiB on all GPUs")
+        ("free_vram", "free_vram 12.0 < 13.0 GiB on all GPUs")
     ]
 
 
@@ -183,19 +185,19 @@ def test_free_vram_of_a_cold_copy_is_what_is_left_after_its_need() -> None:
     snapshot = cold(free=(20.0, 10.0), gib=10)  # needs 12.0
     assert ask(snapshot, min_free_vram_mib=7 * 1024).chosen is not None
     assert rejection(snapshot, min_free_vram_mib=9 * 1024) == [
-        ("free_vram", "free VRAM 20.0 < 21.0 GiB on GPU 0 (12.0 for the model + 9.0)")
+        ("free_vram", "free_vram 20.0 < 21.0 GiB on GPU 0 (12.0 for the model + 9.0)")
     ]
     spanning = cold(free=(20.0, 10.0), gib=20)  # needs 24.0: more than one card has
     assert ask(spanning, min_free_vram_mib=5 * 1024).chosen is not None
     assert rejection(spanning, min_free_vram_mib=7 * 1024) == [
-        ("free_vram", "free VRAM 30.0 < 31.0 GiB on all GPUs (24.0 for the model + 7.0)")
+        ("free_vram", "free_vram 30.0 < 31.0 GiB on all GPUs (24.0 for the model + 7.0)")
     ]
 
 
 def test_a_cpu_only_machine_has_no_free_vram() -> None:
     snapshot = make_snapshot(gpus=0, loaded=[make_copy(vram_gib=0)])
     assert ask(snapshot).chosen is not None
-    assert rejection(snapshot, min_free_vram_mib=1) == [("free_vram", "free VRAM 0.0 < 0.0 GiB")]
+    assert rejection(snapshot, min_free_vram_mib=1) == [("free_vram", "free_vram 0 < 1 MiB")]
 
 
 def test_unified_memory_counts_once() -> None:
@@ -203,7 +205,7 @@ def test_unified_memory_counts_once() -> None:
     snapshot = make_snapshot(cards=cards, loaded=[make_copy()])  # MemAvailable is 90 GiB
     assert ask(snapshot, min_free_vram_mib=90 * 1024, free_scope="host").chosen is not None
     assert rejection(snapshot, min_free_vram_mib=91 * 1024, free_scope="host") == [
-        ("free_vram", "free VRAM 90.0 < 91.0 GiB of shared memory")
+        ("free_vram", "free_vram 90.0 < 91.0 GiB of shared memory")
     ]
 
 
@@ -211,17 +213,17 @@ def test_disabled_cards_are_left_out() -> None:
     machine = make_machine(disabled_gpus=(1,))
     snapshot = resident(free=(4.0, 24.0), machine=machine)
     assert rejection(snapshot, min_free_vram_mib=5 * 1024) == [
-        ("free_vram", "free VRAM 4.0 < 5.0 GiB on GPU 0")
+        ("free_vram", "free_vram 4.0 < 5.0 GiB on GPU 0")
     ]
     nothing = resident(free=(4.0,), machine=make_machine(gpus=1, disabled_gpus=(0,)))
-    assert rejection(nothing, min_free_vram_mib=1) == [("free_vram", "free VRAM 0.0 < 0.0 GiB")]
+    assert rejection(nothing, min_free_vram_mib=1) == [("free_vram", "free_vram 0 < 1 MiB")]
 
 
 def test_ctx() -> None:
     engine = make_engine(kind="vllm", port=8000, loaded=[make_copy("org/m", engine="vllm", context=8192)])
     snapshot = make_snapshot(engines=(engine,))
     assert rejection(snapshot, model="org/m", context=16384) == [
-        ("ctx", "context 8192 < 16384 wanted, fixed when it was started")
+        ("ctx", "ctx 8192 < 16384, fixed when it was started")
     ]
     assert ask(snapshot, model="org/m", context=4096).chosen is not None
 
@@ -231,25 +233,25 @@ def test_gpu_fault() -> None:
     cards = (make_card(0, free_gib=2), make_card(1, fault=fault))
     snapshot = replace(resident(), gpu=GpuReading(cards=cards))
     assert rejection(snapshot, min_free_vram_mib=4096) == [
-        ("free_vram", "free VRAM 2.0 < 4.0 GiB on GPU 0"),
-        ("gpu_fault", "GPU 1 out of order: GPU is lost: reboot the machine"),
+        ("free_vram", "free_vram 2.0 < 4.0 GiB on GPU 0"),
+        ("gpu_fault", "gpu_fault: GPU 1: GPU is lost: reboot the machine"),
     ]
     dead = replace(cold(), gpu=GpuReading(faults=(fault,)))
-    assert rejection(dead) == [("gpu_fault", "no GPU in order: GPU is lost: reboot the machine")]
+    assert rejection(dead) == [("gpu_fault", "gpu_fault: no GPU in order: GPU is lost: reboot the machine")]
 
 
 def test_gpu_unknown_only_where_the_choice_needs_it() -> None:
     problem = GpuProblem("version_mismatch", "driver/library version mismatch")
     loaded, on_disk = (replace(item, gpu=GpuReading(problem=problem)) for item in (resident(), cold()))
     assert ask(loaded).chosen is not None
-    expected = [("gpu_unknown", "free VRAM unknown: driver/library version mismatch")]
+    expected = [("gpu_unknown", "gpu_unknown: driver/library version mismatch")]
     assert rejection(loaded, min_free_vram_mib=1) == expected
     assert rejection(on_disk) == expected
 
 
 def test_stale_gpu_figures_decide_nothing() -> None:
     snapshot = source(cold(), "gpu", "late", read_at=NOW - 41, since=NOW - 40)
-    assert rejection(snapshot) == [("gpu_unknown", "free VRAM unknown: GPU data 41 s old")]
+    assert rejection(snapshot) == [("gpu_unknown", "gpu_unknown: GPU data 41 s old")]
     hung = source(resident("ada", free=(24.0,)), "gpu", "late", read_at=NOW - 41, since=NOW - 40)
     fresh = resident("zoe", free=(0.5,))
     assert [item.machine for item in ask(hung, fresh).candidates] == ["zoe", "ada"]  # unknown sorts last
@@ -268,8 +270,8 @@ def test_busy_only_with_avoid_busy() -> None:
 def test_excluded_and_selector() -> None:
     snapshot = resident()
     assert rejection(snapshot, exclude=("ada",), tags=("gpu", "edge", "lab")) == [
-        ("excluded", "excluded by --exclude ada"),
-        ("selector", "without tags edge, lab"),
+        ("excluded", "excluded (--exclude ada)"),
+        ("selector", "selector: without tags edge, lab"),
     ]
     assert ask(snapshot, exclude=("bora",), tags=("gpu",)).chosen is not None
 
@@ -464,4 +466,6 @@ def test_need_is_the_file_size_and_a_fifth() -> None:
     chosen = ask(unsized).chosen
     assert chosen is not None
     assert (chosen.tier, chosen.reason) == (6, "installed, need unknown: file size not reported")
-    assert rejection(unsized, min_free_vram_mib=1) == [("free_vram", "need unknown: file size not reported")]
+    assert rejection(unsized, min_free_vram_mib=1) == [
+        ("free_vram", "free_vram: need unknown, file size not reported")
+    ]

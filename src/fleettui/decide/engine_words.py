@@ -1,0 +1,31 @@
+"""Engines in the operator's words; kept small for routing, which starts often."""
+
+from __future__ import annotations
+
+from fleettui.model.readings import EngineReading
+
+ENGINE_TITLES = {
+    "ollama": "Ollama",
+    "vllm": "vLLM",
+    "llamacpp": "llama.cpp",
+    "llamaswap": "llama-swap",
+    "lmstudio": "LM Studio",
+    "sglang": "SGLang",
+}
+
+
+def engine_title(kind: str, port: int) -> str:
+    """`Ollama on port 11434`."""
+    return f"{ENGINE_TITLES.get(kind, kind)} on port {port}"
+
+
+def engine_trouble(engine: EngineReading) -> str:
+    """What is wrong with an engine that is not ok, in the operator's words."""
+    title, error = engine_title(engine.kind, engine.port), engine.error
+    if engine.state == "unauthorized":
+        return f"{title}: {error or 'login needed'}; set `api_key_env` in the machine file"
+    if engine.state == "not_an_engine":
+        return f"{title}: {error or 'something else answers there'}; correct `network.port`"
+    if engine.state == "busy":
+        return f"{title} is busy{': ' + error.removeprefix('busy: ') if error else ' and answers late'}"
+    return f"{title} does not answer{': ' + error if error else ''}"

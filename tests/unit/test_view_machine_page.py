@@ -1,0 +1,165 @@
+"""The page of one machine: whole outputs."""
+
+# ruff: noqa: E501 - whole lines of wide output
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import NOW
+from fleettui.view.cells import text_of, width_of
+from fleettui.view.glyphs import ASCII
+from fleettui.view.layout import fleet_layout
+from fleettui.view.machine_page import machine_page
+from sample_fleet import sample_fleet
+
+ADA = """
+State
+  ● healthy  heard 1s ago
+  connected to ada.lan:22 since 13:03 UTC
+GPUs
+     GPU                                    VRAM  free   use   temp      power   fan  state
+  0  RTX 4090  ▕███████████████▎▏  22.9/24.0 GiB   1.1  97 %  79 °C  212/450 W  30 %  P8
+  1  RTX 4090  ▕████████████▎   ▏  18.3/24.0 GiB   5.7  30 %  38 °C  190/450 W  30 %  P8
+GPU processes
+  GPU   pid      VRAM  user    command
+  0    4242  22.1 GiB  ollama  /usr/local/bin/ollama runner --model /var/lib/ollama/blobs/sha256-00 --port 41234
+  1    4242  18.2 GiB  ollama  /usr/local/bin/ollama runner --model /var/lib/ollama/blobs/sha256-00 --port 41234
+Loaded models
+  llama3.1:70b  39.6 GiB · 100 % GPU · ctx 32768 · expires in 4m  GPU 0, 1
+Declared and installed models
+  llama3.1:70b  declared  loaded         39.6 GiB
+  qwen2.5:32b   declared  not installed
+  qwen3:8b                installed      5.2 GiB
+Engines
+  ollama  0.33.0  port 11434  ok  through SSH
+Machine
+  system     Ubuntu 24.04.2 LTS, 6.8.0-60-generic, x86_64
+  processor  AMD Ryzen 9 7950X, 32 threads
+  CPU        12 %  load 1.20 1.00 0.80  up 10d
+  RAM        38/128 GiB
+Disks
+  /  24 %  670 of 930 GiB free  /dev/nvme0n1p2
+Network
+  eno1  ↓ 0.4 MB/s  ↑ 1.1 MB/s
+Sources
+  gpu        ok  1s
+  processes  ok  1s
+  cpu        ok  1s
+  memory     ok  1s
+  disks      ok  1s
+  net        ok  1s
+  system     ok  1s
+  ollama     ok  1s
+File
+  file        machines/ada.yaml
+  role        gpu-host
+  address     ada.lan:11434
+  tags        gpu
+  hardware    16-core x86_64, 128 GiB RAM, RTX 4090 24 GiB, RTX 4090 24 GiB, 8000 GB storage
+  last heard  2026-11-30T14:03:11Z
+"""
+DORA = """
+State
+  ▲ unhealthy  heard 1s ago
+    nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
+    qwen3:8b is stopping since 13:58 UTC and still holds 6.0 GiB of VRAM
+  connected to dora.lan:22 since 13:03 UTC
+GPUs
+     GPU                                VRAM  free   use   temp      power   fan  state
+  0  H100  ▕███████████████▍▏  77.0/80.0 GiB   3.0   0 %  38 °C  300/700 W  30 %  P8
+  1  H100  ▕███████████████▎▏  76.0/80.0 GiB   4.0  40 %  38 °C  301/700 W  30 %  P8
+Loaded models
+  deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB · 100 % GPU · ctx 32768 · expires in 4m
+  nomic-embed-text:latest               0.6 GiB · 100 % GPU · ctx 32768 · pinned
+  qwen3:8b                              6.0 GiB · 100 % GPU · ctx 32768 · stopping
+Declared and installed models
+  deepseek-r1:70b-llama-distill-q4_K_M  loaded  140.0 GiB
+  nomic-embed-text:latest               loaded  0.6 GiB
+  qwen3:8b                              loaded  6.0 GiB
+Engines
+  ollama  0.33.0  port 11434  ok  through SSH
+Machine
+  system     Ubuntu 24.04.2 LTS, 6.8.0-60-generic, x86_64
+  processor  AMD Ryzen 9 7950X, 32 threads
+  CPU        12 %  load 1.20 1.00 0.80  up 10d
+  RAM        38/128 GiB
+Disks
+  /  24 %  670 of 930 GiB free  /dev/nvme0n1p2
+Network
+  eno1  ↓ 0.4 MB/s  ↑ 1.1 MB/s
+Sources
+  gpu        late  5m
+  processes  ok    1s
+  cpu        ok    1s
+  memory     ok    1s
+  disks      ok    1s
+  net        ok    1s
+  system     ok    1s
+  ollama     ok    1s
+File
+  file        machines/dora.yaml
+  role        gpu-host
+  address     dora.lan:11434
+  tags        gpu
+  hardware    16-core x86_64, 128 GiB RAM, RTX 4090 24 GiB, RTX 4090 24 GiB, 8000 GB storage
+  last heard  2026-11-30T14:03:11Z
+"""
+GINA = """
+State
+  ✗ offline (key changed)  never heard
+    host key changed: polling stopped; compare both fingerprints, then approve the new key or reject it
+  not connected to gina.lan
+Host key
+  offered   ED25519 SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo
+  code      KXO6-CY5H  the whole fingerprint decides
+  approved  SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw
+  compare   for f in /etc/ssh/ssh_host_*_key.pub; do ssh-keygen -lf $f; done  on the machine
+File
+  file        machines/gina.yaml
+  role        gpu-host
+  address     gina.lan:11434
+  tags        gpu
+  hardware    16-core x86_64, 128 GiB RAM, RTX 4090 24 GiB, RTX 4090 24 GiB, 8000 GB storage
+  last heard  –
+"""
+
+
+def page_of(name: str, width: int) -> str:
+    fleet = sample_fleet()
+    snapshot = fleet.find(name)
+    assert snapshot is not None
+    lines = [""]
+    for section in machine_page(snapshot, NOW, fleet_layout(fleet, width), fleet.problems):
+        lines += [section.title, *(f"  {text_of(line)}".rstrip() for line in section.lines)]
+    return "\n".join([*lines, ""])
+
+
+@pytest.mark.parametrize(("name", "golden"), [("ada", ADA), ("dora", DORA), ("gina", GINA)])
+def test_whole_pages(name: str, golden: str) -> None:
+    assert page_of(name, 110) == golden
+
+
+@given(st.integers(30, 220), st.booleans())
+def test_no_line_is_wider_than_the_layout(width: int, is_ascii: bool) -> None:
+    fleet = sample_fleet()
+    layout = fleet_layout(fleet, width, ASCII) if is_ascii else fleet_layout(fleet, width)
+    for snapshot in fleet.machines:
+        sections = machine_page(snapshot, NOW, layout, fleet.problems)
+        assert len({section.title for section in sections}) == len(sections)
+        for section in sections:
+            assert section.lines
+            assert all(width_of(line) <= width for line in section.lines)
+            assert not is_ascii or all(text_of(line).isascii() for line in section.lines)
+
+
+def test_problems_of_its_file_stand_on_the_page() -> None:
+    from dataclasses import replace
+
+    fleet = sample_fleet()
+    problem = replace(fleet.problems[0], file="machines/ada.yaml")
+    sections = machine_page(fleet.machines[0], NOW, fleet_layout(fleet, 100), (problem,))
+    found = next(section for section in sections if section.title == "Problems in the file")
+    assert text_of(found.lines[0]) == "machines/ada.yaml:3: network.hostname: required key is missing"
