@@ -1,4 +1,4 @@
-"""The snapshot plugin finds its folder by a variable that the isolation of tests takes away with all of TEXTUAL*."""
+"""The snapshot plugin finds its folder by a variable, which the isolation of tests takes away."""
 
 from __future__ import annotations
 

@@ -16,25 +16,30 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PROGRAM = """
-import asyncio, sys
+import asyncio, logging, sys
 from tui_fleet import Clock, FakeService
 from fleettui.tui.app import run_dashboard
 from fleettui.tui.port import Look
+logging.basicConfig(handlers=[logging.NullHandler()])
 service = FakeService()
+if len(sys.argv) > 1:
+    service.poll_now = lambda name: {}["broken"]
 code = asyncio.run(run_dashboard(service, Look()))
 print("running" if service.is_running else "stopped")
 sys.exit(code)
 """
 
 
-def run_on_terminal(*, until: bytes, then: bytes, **environment: str) -> tuple[bytes, bytes, int]:
+def run_on_terminal(
+    *arguments: str, until: bytes, then: bytes, **environment: str
+) -> tuple[bytes, bytes, int]:
     """Start the dashboard, wait for text on the screen, press keys; answers (terminal, stdout, exit code)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     before = termios.tcgetattr(slave)
     variables = {**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parents[1] / 'src'}", **environment}
     child = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", PROGRAM, *arguments],
         stdin=slave,
         stdout=subprocess.PIPE,
         stderr=slave,
@@ -77,3 +82,12 @@ def test_no_color_writes_no_colors() -> None:
     codes = {code for match in re.findall(rb"\x1b\[([0-9;]*)m", terminal) for code in match.split(b";")}
     assert codes <= {b"", b"0", b"1", b"2", b"4", b"7", b"22", b"24", b"27", b"39", b"49"}
     assert b"\x1b[7" in terminal or b";7" in terminal  # the cursor is still seen
+
+
+def test_an_error_of_ours_is_a_sentence_not_a_traceback() -> None:
+    terminal, stdout, code = run_on_terminal("broken", until=b"pve52", then=b"r")
+    last = terminal[terminal.rindex(b"\x1b[?1049l") :]
+    assert code == 1
+    assert stdout == b"stopped\n"
+    assert b"the dashboard failed: KeyError" in last
+    assert b"Traceback" not in terminal

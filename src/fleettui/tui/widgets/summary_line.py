@@ -24,8 +24,10 @@ class SummaryLine(CellBlock):
     ) -> None:
         """Take over the fleet's figures; repaints only when the text changed."""
         width = self.screen.size.width
-        left: Cells = _NAME if width >= _NAME_FROM_WIDTH else (Cell(" "),)
-        right: Cells = (Cell("paused", "warn"),) if is_paused else (Cell(f"every {interval_s:g} s", "dim"),)
+        is_wide = width >= _NAME_FROM_WIDTH
+        left: Cells = _NAME if is_wide else (Cell(" "),)
+        pace = Cell(f"every {interval_s:g} s" if is_wide else f"{interval_s:g} s", "dim")
+        right: Cells = (Cell("paused", "warn"),) if is_paused else (pace,)
         room = width - width_of(left) - width_of(right) - 3
         middle = fit_cells(summary_cells(fleet, now, room, glyphs), room, "left", glyphs.ellipsis)
         self.show_cells((*left, *middle, Cell("  "), *right))

@@ -12,9 +12,11 @@ from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
-from fleettui.view.cells import Cell, fit_cells
+from fleettui.view.cells import Cell, Cells, fit_cells
+from fleettui.view.column_cells import health
 from fleettui.view.layout import Layout, make_layout
 from fleettui.view.machine_page import machine_page
+from fleettui.view.machine_view import MachineView
 from fleettui.view.text import clean
 
 
@@ -53,7 +55,7 @@ class MachineScreen(LiveScreen):
     def show_snapshot(self, snapshot: FleetSnapshot, now: float) -> None:
         """Paint the lines that changed."""
         machine = snapshot.find(self.machine_name)
-        self._show_title(snapshot, machine)
+        self._show_title(snapshot, machine, now)
         if machine is None:
             gone = Cell(
                 f"   {clean(self.machine_name)} is no longer declared in {clean(snapshot.machines_dir)}",
@@ -78,13 +80,16 @@ class MachineScreen(LiveScreen):
             )
         return self._layout
 
-    def _show_title(self, snapshot: FleetSnapshot, machine: MachineSnapshot | None) -> None:
+    def _show_title(self, snapshot: FleetSnapshot, machine: MachineSnapshot | None, now: float) -> None:
         width = self.size.width
         names = [item.name for item in snapshot.machines]
         place = f"{names.index(self.machine_name) + 1} of {len(names)}" if machine is not None else ""
         pace = Cell("paused", "warn") if self.fleet_app.service.is_paused else Cell(place, "dim")
-        about = "" if machine is None else f"  {machine.machine.role}  {machine.machine.hostname}"
-        cells = (Cell(f" {clean(self.machine_name)}", "strong"), Cell(clean(about), "dim"))
+        cells: Cells = (Cell(f" {clean(self.machine_name)}  ", "strong"),)
+        if machine is not None:
+            view = MachineView(machine, now, self._layout_for(snapshot))
+            about = clean(f"  {machine.machine.role}  {machine.machine.hostname}")
+            cells = (*cells, *health(view, width), Cell(about, "dim"))
         ellipsis = self.fleet_app.look.glyph_set.ellipsis
         room = max(0, width - len(pace.text) - 1)
         self.query_one("#title", CellBlock).show_cells((*fit_cells(cells, room, "left", ellipsis), pace))
