@@ -27,18 +27,39 @@ def is_usable_engine(engine: EngineReading) -> bool:
     return not (isinstance(engine.loaded, Unknown) and isinstance(engine.installed, Unknown))
 
 
-def find_on_engine(engine: EngineReading, asked: str, canonical: str) -> Match | None:
+class Asked:
+    """The name a caller asked for; remembers which of Ollama's names mean the same, for thousands of them."""
+
+    __slots__ = ("_is_same", "canonical", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.canonical = canonical_name(name)
+        self._is_same = {name: True, self.canonical: True}
+
+    def is_ollama_s(self, name: str) -> bool:
+        """True when Ollama serves `name` to that caller."""
+        is_same = self._is_same.get(name)
+        if is_same is None:
+            is_same = self._is_same[name] = canonical_name(name) == self.canonical
+        return is_same
+
+    def is_id(self, name: str) -> bool:
+        """True when any other engine does: they compare whole ids."""
+        return name == self.name
+
+
+def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
     """The model on one engine; None when it is neither resident nor installed there.
 
     A copy with the digest of the asked tag is the asked model under another tag: tags that share one
     digest share one runner, and `/api/ps` lists only the tag that loaded it.
     """
-    is_ollama = engine.kind == "ollama"
+    is_asked = asked.is_ollama_s if engine.kind == "ollama" else asked.is_id
     found = None
     if not isinstance(engine.installed, Unknown):
         for model in engine.installed:
-            name = model.name
-            if name == asked or (is_ollama and canonical_name(name) == canonical):
+            if is_asked(model.name):
                 found = model
                 break
     resident = None
@@ -50,8 +71,7 @@ def find_on_engine(engine: EngineReading, asked: str, canonical: str) -> Match |
             if digest is not None and copy.digest == digest and not isinstance(digest, Unknown):
                 resident = copy
                 break
-            name = copy.name
-            if resident is None and (name == asked or (is_ollama and canonical_name(name) == canonical)):
+            if resident is None and is_asked(copy.name):
                 resident = copy
     if found is None and resident is None:
         return None

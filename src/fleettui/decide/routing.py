@@ -17,10 +17,9 @@ from fleettui.decide.filters import (
     selector_rejections,
     trust_rejection,
 )
-from fleettui.decide.matching import Match, find_on_engine, is_usable_engine, nearest_installed
+from fleettui.decide.matching import Asked, Match, find_on_engine, is_usable_engine, nearest_installed
 from fleettui.decide.natural import natural_key
 from fleettui.decide.outcome import Judged, all_names, exit_code_of, is_known, warnings_of
-from fleettui.model.names import canonical_name
 from fleettui.model.route import (
     EXIT_ROUTED,
     RejectedMachine,
@@ -36,15 +35,20 @@ from fleettui.model.vram import FreeVram, free_vram, gib_of_mib
 __all__ = ["RouteCandidate", "RouteDecision", "RouteQuery", "decide_route"]
 
 
+_LAST = float("inf")
+"""Sorts an unknown figure after every real one."""
+
+
 def decide_route(
     fleet: FleetSnapshot, query: RouteQuery, now: float, known_names: Collection[str] = ()
 ) -> RouteDecision:
     """The decision for one query. `known_names`: further names that are known, e.g. of the catalog."""
-    canonical = canonical_name(query.model)
+    asked = Asked(query.model)
+    canonical = asked.canonical
     limit_s = age_limit_s(query, fleet.interval_s)
     candidates, rejected, judged_machines = [], [], []
     for snapshot in fleet.machines:
-        judged = _judge(snapshot, query, canonical, now, limit_s)
+        judged = _judge(snapshot, query, asked, now, limit_s)
         judged_machines.append((snapshot, judged))
         if judged.candidate is not None:
             candidates.append(judged.candidate)
@@ -81,8 +85,8 @@ def _order(candidate: RouteCandidate) -> tuple[object, ...]:
     free, used = candidate.free_mib, candidate.utilisation_percent
     return (
         candidate.tier,
-        (1, 0) if isinstance(free, Unknown) else (0, -free),
-        (1, 0.0) if isinstance(used, Unknown) else (0, used),
+        _LAST if isinstance(free, Unknown) else -free,
+        _LAST if isinstance(used, Unknown) else used,
         natural_key(candidate.machine),
     )
 
@@ -94,19 +98,17 @@ def _guide_order(candidate: RouteCandidate) -> tuple[object, ...]:
     rule to that document picks the same machine.
     """
     free = gib_of_mib(candidate.free_mib)
-    return ((1, 0.0) if free is None else (0, -free), natural_key(candidate.machine))
+    return (_LAST if free is None else -free, natural_key(candidate.machine))
 
 
-def _judge(
-    snapshot: MachineSnapshot, query: RouteQuery, canonical: str, now: float, limit_s: float
-) -> Judged:
+def _judge(snapshot: MachineSnapshot, query: RouteQuery, asked: Asked, now: float, limit_s: float) -> Judged:
     against = _operator_rejections(snapshot, query, now)
     distrust = trust_rejection(snapshot)
     if distrust is not None:
         return Judged(None, (distrust, *against), None, False, False, ())
     age_s = data_age_s(snapshot, now)
     missing = data_rejection(snapshot, query, age_s, now, limit_s)
-    matches, is_complete = _find_matches(snapshot, query.model, canonical)
+    matches, is_complete = _find_matches(snapshot, asked)
     if missing is not None:
         for match in matches:
             if match.copy is not None:
@@ -124,7 +126,7 @@ def _judge(
     return Judged(_candidate(snapshot, query, best, free, age_s), (), age_s, True, False, matches)
 
 
-def _find_matches(snapshot: MachineSnapshot, asked: str, canonical: str) -> tuple[list[Match], bool]:
+def _find_matches(snapshot: MachineSnapshot, asked: Asked) -> tuple[list[Match], bool]:
     """The model on each engine that answered, and whether all of them listed everything they have."""
     matches, is_complete = [], bool(snapshot.engines)
     for engine in snapshot.engines:
@@ -133,7 +135,7 @@ def _find_matches(snapshot: MachineSnapshot, asked: str, canonical: str) -> tupl
             continue
         if isinstance(engine.installed, Unknown):
             is_complete = False
-        match = find_on_engine(engine, asked, canonical)
+        match = find_on_engine(engine, asked)
         if match is not None:
             matches.append(match)
     return matches, is_complete
