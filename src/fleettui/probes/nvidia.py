@@ -130,7 +130,7 @@ def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
     uuid, name, driver, pstate, bus_id = [_read_name(row[place]) for place in at[1:6]]
     total, used, free, utilisation, temperature, fan = [_read_int(row[place]) for place in at[6:12]]
     power, limit = _read_float(row[at[12]]), _read_float(row[at[13]])
-    is_plain = "[" not in line and row[at[14]] is None
+    is_faulty = row[at[14]] is not None or "GPU is lost" in line or "reset" in line
     return GpuCard(
         int(index),
         uuid,
@@ -146,8 +146,8 @@ def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
         fan,
         pstate,
         bus_id,
-        not is_plain and _is_unified(name, total, used, free),
-        None if is_plain else _find_fault(row, row[at[14]], bus_id),
+        isinstance(total, Unknown) and _is_unified(name, total, used, free),
+        _find_fault(row, row[at[14]], bus_id) if is_faulty else None,
         _find_suspect(power, limit, utilisation, temperature),
     )
 
