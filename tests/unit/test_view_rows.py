@@ -29,18 +29,18 @@ from fleettui.view.layout import fleet_layout, header_cells, make_layout
 from fleettui.view.rows import count_rows, fleet_rows, machine_rows, sorted_machines
 from sample_fleet import sample_fleet
 
-WIDE_200 = """
-   machine ▴    health         VRAM                               GPU   °C   power  models                                       CPU        RAM  disk    age  note
- ▸ ada          ● healthy      ▕████████████  ▏ 41.2/48.0 GiB     64%   79   402 W  llama3.1:70b 39.6 · 4m                       12%     38/128   24%    now
- ▸ app-host     ● healthy      cpu only                                             phi3:mini 2.2 · 1m                           12%     38/128   24%    now
- ▸ bora         ◐ degraded     ▕█████████▍    ▏ 16.1/24.0 GiB      4%   38    31 W  qwen2.5:32b 16.4 (83 % GPU) · pinned         12%     38/128   24%    now  GPU 1 missing: 2 declared, 1 measur… (+1)
- ▸ cleo         ● healthy ⚑    ▕              ▏  0.0/24.0 GiB      0%   38    31 W                                               12%     38/128   24%    now  ⚑ maintenance "fan swap" mia, 2h
- ▸ dora         ▲ unhealthy    ▕█████████████▍▏ 153.0/160.0 GiB   20%   38   601 W  deepseek-r1:70b-llama-distill-q4_K_M, +2     12%     38/128   24%    now  nvidia-smi does not answer since 13… (+1)
- ▸ enno         ▲ unhealthy    no GPU reading                       –    –       –                                               12%     38/128   24%    now  nvidia-smi: NVIDIA driver/library versio…
+WIDE_212 = """
+   machine ▴    health         VRAM                               GPU   °C   power  models                                     CPU        RAM  disk       net MB/s    age  note
+ ▸ ada          ● healthy      ▕████████████  ▏ 41.2/48.0 GiB     64%   79   402 W  llama3.1:70b 39.6 · 4m                     12%     38/128   24%      ↓0.4 ↑1.1    now
+ ▸ app-host     ● healthy      cpu only                                             phi3:mini 2.2 · 1m                         12%     38/128   24%      ↓0.4 ↑1.1    now
+ ▸ bora         ◐ degraded     ▕█████████▍    ▏ 16.1/24.0 GiB      4%   38    31 W  qwen2.5:32b 16.4 (83 % GPU) · pinned       12%     38/128   24%      ↓0.4 ↑1.1    now  GPU 1 missing: 2 declared, 1 measu… (+1)
+ ▸ cleo         ● healthy ⚑    ▕              ▏  0.0/24.0 GiB      0%   38    31 W                                             12%     38/128   24%      ↓0.4 ↑1.1    now  ⚑ maintenance "fan swap" mia, 2h
+ ▸ dora         ▲ unhealthy    ▕█████████████▍▏ 153.0/160.0 GiB   20%   38   601 W  deepseek-r1:70b-llama-distill-q4_K_M, +2   12%     38/128   24%      ↓0.4 ↑1.1    now  nvidia-smi does not answer since 1… (+1)
+ ▸ enno         ▲ unhealthy    no GPU reading                       –    –       –                                             12%     38/128   24%      ↓0.4 ↑1.1    now  nvidia-smi: NVIDIA driver/library versi…
  ▸ gina         ✗ key changed  approved SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw, now SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo (KXO6-CY5H)
  ▸ kiosk        ? pending      KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo  a to review
- ▸ pve52        ✗ offline      no answer on port 22 (timeout); next try in 12 s                                                                           4m
- ▸ spark        ● healthy      ▕████▍         ▏ 38.1/122 shared    0%   35    11 W  gpt-oss:120b 38.1 · 29m                      12%     43/122   24%    now
+ ▸ pve52        ✗ offline      no answer on port 22 (timeout); next try in 12 s                                                                                        4m
+ ▸ spark        ● healthy      ▕████▍         ▏ 38.1/122 shared    0%   35    11 W  gpt-oss:120b 38.1 · 29m                    12%     43/122   24%      ↓0.4 ↑1.1    now
  ▸ zoe          ? unknown      connecting to 192.0.2.9:22
 """
 EXPANDED_120 = """
@@ -123,7 +123,7 @@ def drawn(width: int, *, is_expanded: bool = False) -> str:
 
 @pytest.mark.parametrize(
     ("width", "is_expanded", "golden"),
-    [(200, False, WIDE_200), (120, True, EXPANDED_120), (80, False, AT_80), (40, False, AT_40)],
+    [(212, False, WIDE_212), (120, True, EXPANDED_120), (80, False, AT_80), (40, False, AT_40)],
 )
 def test_whole_tables(width: int, is_expanded: bool, golden: str) -> None:
     assert drawn(width, is_expanded=is_expanded) == golden
