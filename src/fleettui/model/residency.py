@@ -35,7 +35,7 @@ def copy_of_process(process: GpuProcess, copies: tuple[LoadedModel, ...]) -> Loa
     whole name does (`vllm serve <id>`); None where nothing proves it.
 
     `/api/ps` gives the digest of the manifest, the runner's command line the digest of the weights; they
-    agree for few builds only, so an only copy is also matched to an only runner by `shares_of`.
+    agree for few builds only, so `shares_of` also goes by exclusion.
     """
     command = process.command
     if isinstance(command, Unknown):
@@ -50,30 +50,62 @@ def copy_of_process(process: GpuProcess, copies: tuple[LoadedModel, ...]) -> Loa
 
 
 def shares_of(snapshot: MachineSnapshot) -> tuple[CardShare, ...]:
-    """What lies where, only as far as processes prove it; empty where nothing is proven.
-
-    One copy with VRAM and runner processes only of one program: those are its processes. Two copies need
-    a digest or id in the command line.
-    """
+    """What lies where, only as far as processes prove it; empty where nothing is proven."""
     if snapshot.gpu is None or snapshot.processes is None or not snapshot.processes.processes:
         return ()
     copies = tuple(copy for copy in snapshot.loaded if copy.vram_bytes != 0)
     if not copies:
         return ()
     index_of = {card.uuid: card.index for card in snapshot.gpu.cards if not isinstance(card.uuid, Unknown)}
+    processes = snapshot.processes.processes
+    copy_of_pid = _copies_of_pids(processes, copies)
     shares = []
-    for process in snapshot.processes.processes:
-        if isinstance(process.gpu_uuid, Unknown):
-            continue
-        index = index_of.get(process.gpu_uuid)
-        if index is None:
-            continue
-        copy = copy_of_process(process, copies)
-        if copy is None and len(copies) == 1 and is_runner(process):
-            copy = copies[0]
-        if copy is not None:
+    for process in processes:
+        index = None if isinstance(process.gpu_uuid, Unknown) else index_of.get(process.gpu_uuid)
+        copy = copy_of_pid.get(process.pid)
+        if index is not None and copy is not None:
             shares.append(CardShare(copy, index, process.used_mib, process.pid))
     return tuple(shares)
+
+
+def _copies_of_pids(
+    processes: tuple[GpuProcess, ...], copies: tuple[LoadedModel, ...]
+) -> dict[int, LoadedModel]:
+    """The copy of each runner: by its command line; the rest by exclusion.
+
+    An only copy belongs to all runners. Several are told apart by size where each runner fits exactly one
+    copy and each copy exactly one runner; two of like size stay unplaced.
+    """
+    named: dict[int, LoadedModel] = {}
+    sizes: dict[int, Maybe[int]] = {}
+    for process in processes:
+        copy = copy_of_process(process, copies)
+        if copy is not None:
+            named[process.pid] = copy
+        elif is_runner(process):
+            before = sizes.get(process.pid, 0)
+            if isinstance(before, Unknown) or isinstance(process.used_mib, Unknown):
+                sizes[process.pid] = Unknown()
+            else:
+                sizes[process.pid] = before + process.used_mib
+    taken = list(named.values())
+    rest = [copy for copy in copies if copy not in taken]
+    if len(rest) == 1 and not named:
+        return dict.fromkeys(sizes, rest[0])
+    fits = {pid: [copy for copy in rest if _is_of_size(size, copy)] for pid, size in sizes.items()}
+    if len(fits) == len(rest) and all(len(found) == 1 for found in fits.values()):
+        only = {pid: found[0] for pid, found in fits.items()}
+        if len({id(copy) for copy in only.values()}) == len(rest):
+            named.update(only)
+    return named
+
+
+def _is_of_size(used_mib: Maybe[int], copy: LoadedModel) -> bool:
+    """True when a runner's VRAM may be that copy's: what the engine says, plus CUDA contexts and buffers."""
+    if isinstance(used_mib, Unknown) or isinstance(copy.vram_bytes, Unknown):
+        return False
+    told_mib = copy.vram_bytes / _MIB
+    return told_mib * 0.9 <= used_mib <= told_mib * 1.25 + 1024
 
 
 def cards_of_copy(shares: tuple[CardShare, ...], copy: LoadedModel) -> tuple[int, ...]:

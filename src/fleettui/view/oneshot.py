@@ -14,7 +14,7 @@ from fleettui.view.layout import Layout, make_layout
 from fleettui.view.machine_view import MachineView
 from fleettui.view.problems import problem_line
 from fleettui.view.summary import summary_cells
-from fleettui.view.text import cell_width, clean, clip, fit, fit_right
+from fleettui.view.text import cell_width, clean, clip, fit
 from fleettui.view.trouble import trouble_cells
 from fleettui.view.units import age, celsius, gib_text, kib_gib, percent_prose
 
@@ -64,7 +64,7 @@ def _machine_line(view: MachineView, name_width: int) -> str:
     if cpu is not None and not isinstance(cpu.busy_percent, Unknown):
         parts.append(f"CPU {percent_prose(cpu.busy_percent):>5}")
     if memory is not None and not isinstance(memory.total_kib, Unknown):
-        parts.append(f"RAM {fit_right(f'{kib_gib(memory.used_kib)}/{kib_gib(memory.total_kib)}', 7)} GiB")
+        parts.append(f"RAM {kib_gib(memory.used_kib):>4}/{kib_gib(memory.total_kib)} GiB")
     if view.has_no_gpu:
         parts.append("cpu only")
     parts.append(age(view.age_s))
