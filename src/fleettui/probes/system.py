@@ -33,7 +33,7 @@ _ARM_PARTS = {
     ("0x41", "0xd87"): "Cortex-A725",
     ("0x41", "0xd8e"): "Neoverse-N3",
     ("0x4e", "0x003"): "Denver 2",
-    ("0x4e", "0x004"): "Carmel",
+    ("0x4e", "0x004"): "Carmel",  # codespell:ignore
     ("0xc0", "0xac3"): "Ampere-1",
     ("0xc0", "0xac4"): "Ampere-1A",
 }
