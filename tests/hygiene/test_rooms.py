@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from fleettui.model.machine import EngineKind
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fleettui"
 PURE_ROOMS = ("model", "probes", "decide", "view")
@@ -126,6 +129,30 @@ def test_only_one_module_writes_each_stream(path: Path) -> None:
         for stream, line in written_streams(parse(path))
         if name_of(path) not in {WRITERS[stream], *OWN_PROGRAMS}
     ]
+    assert wrong == []
+
+
+def engine_of(name: str) -> str | None:
+    """The engine a module of probes/engines belongs to (`ollama`, `ollama_host`); None where it is shared."""
+    kind = name.partition("_")[0]
+    return kind if kind in get_args(EngineKind) else None
+
+
+def test_engines_do_not_know_each_other() -> None:
+    wrong = []
+    for path in sorted((PACKAGE / "probes" / "engines").glob("*.py")):
+        own = engine_of(path.stem)
+        for node in ast.walk(parse(path)):
+            match node:
+                case ast.Import(names=names):
+                    imported = [alias.name for alias in names]
+                case ast.ImportFrom(module=str(module), names=names):
+                    imported = [f"{module}.{alias.name}" for alias in names]
+                case _:
+                    continue
+            room = "fleettui.probes.engines."
+            stems = [name.removeprefix(room).partition(".")[0] for name in imported if name.startswith(room)]
+            wrong += [f"{path.name}: {stem}" for stem in stems if own and engine_of(stem) not in (own, None)]
     assert wrong == []
 
 
