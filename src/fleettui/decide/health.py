@@ -36,7 +36,7 @@ _SOURCE_TITLES = {"cpu": "CPU", "memory": "memory", "disks": "disks", "net": "ne
 def judge_health(
     snapshot: MachineSnapshot, now: float, interval_s: float, utc_offset_s: int | None = None
 ) -> tuple[Health, tuple[Reason, ...]]:
-    """Health by the rules of docs/machines.md; a late GPU or engine source alone is never offline."""
+    """Health by the rules of docs/health.md; a late GPU or engine source alone is never offline."""
     if snapshot.trust != "approved":
         severity, code, text = _TRUST_REASONS[snapshot.trust]
         reason = Reason("offline" if severity == "offline" else "note", code, text)

@@ -105,7 +105,7 @@ def _is_of_size(used_mib: Maybe[int], copy: LoadedModel) -> bool:
     if isinstance(used_mib, Unknown) or isinstance(copy.vram_bytes, Unknown):
         return False
     told_mib = copy.vram_bytes / _MIB
-    return told_mib * 0.9 <= used_mib <= told_mib * 1.25 + 1024
+    return told_mib * 0.9 <= used_mib <= told_mib * 1.1 + 1024
 
 
 def cards_of_copy(shares: tuple[CardShare, ...], copy: LoadedModel) -> tuple[int, ...]:
