@@ -297,6 +297,8 @@ class OllamaStandIn:
             address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
             daemon_threads = True
 
+            def handle_error(self, *_: object) -> None: ...
+
         self._server = Server((address, port), Handler)
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)

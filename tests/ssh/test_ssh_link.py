@@ -260,18 +260,16 @@ def test_after_a_killed_client_nothing_of_ours_runs_on_the_machine(sshd_rig: Ssh
     source = str(Path(__file__).parents[2] / "src")
     client = subprocess.Popen(
         [sys.executable, "-c", CLIENT, json.dumps(given)],
-        env={**os.environ, "PYTHONPATH": source},
+        env={**os.environ, "PYTHONPATH": f"{source}:{os.environ.get('PYTHONPATH', '')}"},
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
     )
     try:
         assert client.stdout is not None
-        seen = {client.stdout.readline()}
-        while b"open\n" not in seen:
-            seen.add(client.stdout.readline())
+        assert b"open\n" in iter(client.stdout.readline, b"")
         if gpu == "hang":
             wait_until(lambda: any("sleep" in p.name() for p in server.remote_processes()), what="hung tool")
-        assert len(server.remote_processes()) >= 3
+        wait_until(lambda: len(server.remote_processes()) >= 3, what="the loops started")
     finally:
         client.send_signal(signal.SIGKILL)
         client.wait(10)

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 
 import asyncssh
 
-from fleettui.net.dial import GreetingGuard, connect_any, resolve
+from fleettui.net.channels import finish_or_drop
+from fleettui.net.dial import connect_any, resolve
 from fleettui.net.errors import LinkError
+from fleettui.net.greeting import GreetingGuard
 from fleettui.net.hops import Hop, format_address
 from fleettui.net.settings import ConnectorSettings
 
@@ -44,13 +46,7 @@ class Dialer:
         self, session_factory: Callable[[], Any], remote_host: str, remote_port: int, *_: Any
     ) -> tuple[Any, Any]:
         """Called by asyncssh.connect. Raises LinkError."""
-        settings = self._context.settings
-        where = self._hop.where
-        addresses = await resolve(remote_host, remote_port, self._hop.address_family)
-        sock = await connect_any(where, addresses, address_s=settings.address_s, stagger_s=settings.stagger_s)
-        peer = sock.getpeername()
-        self.address = format_address(peer[0], peer[1])
-        transport, guard = await asyncio.get_running_loop().create_connection(GreetingGuard, sock=sock)
+        transport, guard = await self._open(remote_host, remote_port)
         self.guard = guard
         try:
             with suppress(TimeoutError):
@@ -64,16 +60,33 @@ class Dialer:
         guard.hand_over(connection)
         return transport, connection
 
+    async def _open(self, host: str, port: int) -> tuple[Any, GreetingGuard]:
+        """The way itself, with the guard at our end."""
+        settings = self._context.settings
+        addresses = await resolve(host, port, self._hop.address_family)
+        sock = await connect_any(
+            self._hop.where, addresses, address_s=settings.address_s, stagger_s=settings.stagger_s
+        )
+        peer = sock.getpeername()
+        self.address = format_address(peer[0], peer[1])
+        return await asyncio.get_running_loop().create_connection(GreetingGuard, sock=sock)
+
     async def take_slot(self) -> None:
-        """Wait for our turn; the wait does not count against the machine's deadline."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        await self._context.slots.acquire()
+        """Wait for our turn."""
+        await self._wait_off_the_clock(self._context.slots)
         self._has_slot = True
-        waited = loop.time() - began
-        when = self._deadline.when()
-        if waited > 0.001 and when is not None and not self._deadline.expired():
-            self._deadline.reschedule(when + waited)
+
+    async def _wait_off_the_clock(self, turns: asyncio.Semaphore) -> None:
+        """Acquire; the wait is not the machine's fault and does not count against its deadline."""
+        if not turns.locked():
+            await turns.acquire()
+            return
+        loop = asyncio.get_running_loop()
+        began, when = loop.time(), self._deadline.when()
+        self._deadline.reschedule(None)
+        await turns.acquire()
+        if when is not None:
+            self._deadline.reschedule(when + loop.time() - began)
 
     def release_slot(self) -> None:
         """The login is over, either way."""
@@ -113,16 +126,12 @@ class JumpDialer(Dialer):
         self._connection = connection
         self._jump = jump
 
-    async def create_connection(
-        self, session_factory: Callable[[], Any], remote_host: str, remote_port: int, *_: Any
-    ) -> tuple[Any, Any]:
-        await self.take_slot()
+    async def _open(self, host: str, port: int) -> tuple[Any, GreetingGuard]:
         where, jump = self._hop.where, self._jump.where
+        await self._wait_off_the_clock(self._jump.opens)
         try:
-            async with self._jump.opens:
-                transport, session = await self._connection.create_connection(
-                    session_factory, remote_host, remote_port
-                )
+            opening = self._connection.create_connection(GreetingGuard, host, port)  # type: ignore[arg-type]
+            channel, guard = await finish_or_drop(opening)
         except asyncssh.ChannelOpenError as error:
             if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
                 text = f"{where}: jump host {jump} may not forward to it (AllowTcpForwarding, PermitOpen)"
@@ -133,5 +142,7 @@ class JumpDialer(Dialer):
             raise LinkError("connect", text) from None
         except asyncssh.Error as error:
             raise LinkError("connect", f"{where}: jump host {jump}: {error.reason}") from None
+        finally:
+            self._jump.opens.release()
         self.address = where
-        return transport, session
+        return channel, guard  # type: ignore[return-value]

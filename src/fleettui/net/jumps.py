@@ -76,8 +76,7 @@ class Jumps:
     def release(self, jump: Jump) -> None:
         """A user is done with it."""
         jump.users -= 1
-        if jump.users <= 0 and jump.linger is None:
-            jump.linger = asyncio.get_running_loop().call_later(LINGER_S, self._drop_unused, jump)
+        self._linger_when_unused(jump)
 
     def forget_failures(self) -> None:
         """The operator wants another try."""
@@ -111,7 +110,12 @@ class Jumps:
             jump.opening = None
         jump.login, jump.failure = login, None
         login.client.on_lost = lambda _: self._lose(jump)
+        self._linger_when_unused(jump)
         return login
+
+    def _linger_when_unused(self, jump: Jump) -> None:
+        if jump.users <= 0 and jump.linger is None:
+            jump.linger = asyncio.get_running_loop().call_later(LINGER_S, self._drop_unused, jump)
 
     def _raise_recent_failure(self, jump: Jump) -> None:
         failure = jump.failure

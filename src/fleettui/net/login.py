@@ -64,8 +64,10 @@ class Login:
 
     connection: asyncssh.SSHClientConnection
     client: LoginClient
+    where: str
+    """`host:port` as configured, for messages."""
     address: str
-    host_key_type: str
+    """`192.0.2.10:22` as connected."""
 
 
 DialerFactory = Callable[[Hop, LoginContext, asyncio.Timeout], Dialer]
@@ -135,8 +137,7 @@ async def _log_in_once(
         raise
     except Exception as error:  # noqa: BLE001 - asyncssh reports what a peer sends by many types
         raise explain_failure(error, hop, client, dialer) from None
-    key = connection.get_server_host_key()
-    return Login(connection, client, dialer.address or hop.where, key.get_algorithm() if key else "")
+    return Login(connection, client, hop.where, dialer.address or hop.where)
 
 
 def _algorithm_plans(trust: HostTrust) -> list[list[str]]:

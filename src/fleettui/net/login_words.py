@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncssh
 
-from fleettui.net.dial import describe_greeting, explain_os_error
+from fleettui.net.dial import explain_os_error
 from fleettui.net.dialers import Dialer
 from fleettui.net.errors import LinkError
+from fleettui.net.greeting import describe_greeting
 from fleettui.net.hops import Hop
 from fleettui.net.login_client import LoginClient
 from fleettui.net.settings import ConnectorSettings
@@ -30,6 +31,8 @@ def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dia
         head = dialer.guard.head if dialer.guard is not None else b""
         return LinkError("greeting", describe_greeting(where, head))
     if stage == "key exchange":
+        if isinstance(error, asyncssh.ConnectionLost):
+            reason = "the server hung up; have both sides a cipher in common?"
         return LinkError("key exchange", f"{where}: key exchange failed: {reason}")
     if "authentication failures" in reason.lower():
         return LinkError(

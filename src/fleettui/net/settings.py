@@ -29,7 +29,7 @@ class ConnectorSettings:
     """An open link without a byte for so long is "silent"; keepalives are sent to find out."""
     max_logins: int = 16
     """Key exchanges and logins in flight: more only make the event loop lag."""
-    max_jump_opens: int = 8
+    max_jump_opens: int = 64
     """Connections being opened through one jump host."""
     connect_s: float = 8.0
     """Name, connection and key exchange in all."""

@@ -26,7 +26,7 @@ from fleettui.net.ssh_config_words import (
 
 _KEYWORDS = (
     "HostName User Port ProxyJump ProxyCommand HostKeyAlias IdentitiesOnly IdentityAgent AddressFamily "
-    "IdentityFile CertificateFile UserKnownHostsFile GlobalKnownHostsFile"
+    "IdentityFile CertificateFile UserKnownHostsFile"
 )
 _WANTED = {name.lower(): name for name in _KEYWORDS.split()}
 _LISTS = {"IdentityFile", "CertificateFile"}

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import asyncssh
 
+from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.jumps import Jump
 from fleettui.net.link import DataCallback, EndCallback, Header, HttpAnswer, LostCallback
 from fleettui.net.login import Login
 from fleettui.net.tunnel import HttpStream, KeptHttp
 
-T = TypeVar("T")
 OpenLogin = Callable[[], Awaitable[tuple[Login, Jump | None]]]
 CLOSE_S = 1.0
 
@@ -131,7 +131,7 @@ class SshLink:
             login.connection.abort()
             self._give_back_jump()
             raise LinkError("lost", f"{self._where}: closed here")
-        self._login, self._on_lost = login, on_lost
+        self._login, self._on_lost, self._where = login, on_lost, login.where
         login.client.on_lost = self._lose
         if login.connection.is_closed():
             self._lose(None)
@@ -140,7 +140,7 @@ class SshLink:
         connection = self._connection()
         try:
             async with asyncio.timeout(self._session_s):
-                _, loop = await _finish_or_drop(
+                _, loop = await finish_or_drop(
                     connection.create_session(
                         lambda: SshLoop(on_data, on_end),  # type: ignore[arg-type,return-value]
                         command,
@@ -226,7 +226,7 @@ class SshLink:
         name = self._where.rpartition(":")[0]
         try:
             connection = self._connection()
-            await _finish_or_drop(connection.create_connection(factory, host, port))  # type: ignore[arg-type]
+            await finish_or_drop(connection.create_connection(factory, host, port))  # type: ignore[arg-type]
         except LinkError as error:
             raise HttpFailure("lost", error.text) from None
         except asyncssh.ChannelOpenError as error:
@@ -240,24 +240,6 @@ class SshLink:
             raise HttpFailure("forbidden", f"{name}: the server opens no tunnel ({error.reason})") from None
         except (asyncssh.Error, OSError) as error:
             raise HttpFailure("lost", f"{name}: {error}") from None
-
-
-async def _finish_or_drop(opening: Coroutine[Any, Any, tuple[Any, T]]) -> tuple[Any, T]:
-    """Await a channel's opening. Cancelled meanwhile, the channel is closed when it does open.
-
-    asyncssh keeps a channel whose opener was cancelled, and the machine keeps its process.
-    """
-    task = asyncio.ensure_future(opening)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.add_done_callback(_drop_late)
-        raise
-
-
-def _drop_late(task: asyncio.Task[tuple[Any, Any]]) -> None:
-    if not task.cancelled() and task.exception() is None:
-        task.result()[0].abort()
 
 
 def call_exception_handler(error: Exception) -> None:
