@@ -60,11 +60,15 @@ python)
 test)
     want sshd openssh-server "the tests talk to real OpenSSH servers, each on a loopback port of its own"
     want ssh-keygen openssh-client "keys for those servers"
+    want curl curl "the last way to ask an engine, where the SSH server forbids forwarding"
+    want wget wget "the same where there is no curl"
     required=$packages
     want busybox busybox "the remote loop is run by its shell too"
     want zsh zsh "a login shell that operators have"
     want fish fish "a login shell that operators have"
     want tcsh tcsh "a login shell that operators have"
+    want bsd-csh csh "a login shell that operators have"
+    want mksh mksh "a login shell that operators have"
     want tmux tmux "the dashboard is tried in a real terminal"
     ;;
 screenshots)
