@@ -10,6 +10,7 @@ from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.decide.routing import decide_route
 from fleettui.decide.sizes import parse_vram_mib
+from fleettui.model.record import replace
 from fleettui.model.route import RouteDecision, RouteQuery
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.route_text import format_answer, route_document, route_lines
@@ -23,7 +24,11 @@ def route_command(arguments: Namespace) -> int:
     is_json = arguments.json or arguments.format == "json"
     query = _query_of(arguments)
     folders = resolve_folders(arguments)
-    fleet = _stored_fleet(folders, arguments.max_age, started_at) or _polled_fleet(folders, arguments)
+    fleet = _stored_fleet(folders, arguments.max_age, started_at)
+    if fleet is None:
+        fleet = _polled_fleet(folders, arguments)
+        # Polled this moment: the fastest answer may be as old as the slowest machine was slow.
+        query = replace(query, max_age_s=arguments.deadline)
     decision = decide_route(fleet, query, time.time())
     if is_json:
         output.write_document(route_document(decision, took_ms=(time.time() - started_at) * 1000.0))

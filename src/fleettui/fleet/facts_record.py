@@ -28,16 +28,18 @@ class FactsRecord:
         self.sources = {name: SourceRecord() for name in ("cpu", "memory", "disks", "net", "system")}
         self._cpu_times: CpuTimes | None = None
         self._net_counters: NetCounters | None = None
+        self._samples = 0
 
     @property
     def has_rates(self) -> bool:
         """Two samples were taken on this connection."""
-        return self.cpu is not None and not isinstance(self.cpu.busy_percent, Unknown)
+        return self._samples >= 2
 
     def begin_connection(self) -> None:
         """Rates over an outage would be averages of it: start anew."""
         self._cpu_times = None
         self._net_counters = None
+        self._samples = 0
 
     def ask(self, sections: tuple[str, ...], now: float) -> None:
         """These sections were asked."""
@@ -50,6 +52,7 @@ class FactsRecord:
         """Read every section of a frame."""
         sections = frame.sections
         if "stat" in sections:
+            self._samples += 1
             self._take_cpu(sections, now)
         if "mem" in sections:
             self._take_memory(sections["mem"], now)

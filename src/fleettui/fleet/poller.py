@@ -230,12 +230,11 @@ class MachinePoller:
         return self.record.link.state == "failed" or not self._awaited
 
     def _take_facts(self, frame: Frame) -> None:
-        is_first = self.record.facts.cpu is None or not self.record.facts.has_rates
         self.record.take_facts(frame, self._clock())
         self._awaited.difference_update(SOURCE_OF_SECTION.get(name, "") for name in frame.sections)
         if self.record.facts.has_rates:
             self._awaited.discard("rates")
-        elif is_first and self._needs.rates:
+        elif self._needs.rates:
             # Rates take two samples; a whole interval is long to wait for the first ones.
             asyncio.get_running_loop().call_later(SECOND_SAMPLE_S, self._ask_second_sample)
         self._on_change()
