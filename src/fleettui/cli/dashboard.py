@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import logging.handlers
+import time
 from argparse import Namespace
 from pathlib import Path
 
+from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.config.paths import resolve_settings_file
 
 LOG_BYTES = 1 << 20
 
@@ -22,7 +25,9 @@ def run_dashboard(folders: Folders) -> int:
     """Run the dashboard until the operator quits."""
     from fleettui.cli.serving import make_service
     from fleettui.tui.app import run_dashboard as run_app
+    from fleettui.tui.look_check import look_problems
     from fleettui.tui.port import Look
+    from fleettui.view.bars import Thresholds
 
     _log_to_file(folders)
     dress = folders.appearance
@@ -31,7 +36,13 @@ def run_dashboard(folders: Folders) -> int:
         glyphs="ascii" if dress.glyphs == "ascii" else "unicode",
         has_color=dress.has_color,
         keys=dress.keys,
+        columns=dress.columns,
+        thresholds=Thresholds(*dress.limits),
+        utc_offset_s=time.localtime().tm_gmtoff,
     )
+    problems = list(look_problems(look))
+    if problems:
+        raise CommandError(f"{resolve_settings_file()} cannot be followed", *problems)
     return asyncio.run(run_app(make_service(folders, "dashboard"), look))
 
 

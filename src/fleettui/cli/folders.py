@@ -8,7 +8,7 @@ from argparse import Namespace
 from fleettui.cli.errors import CommandError
 from fleettui.config.paths import resolve_machines_dir, resolve_settings_file, resolve_state_dir
 from fleettui.model.machine import ConfigProblem
-from fleettui.model.record import dataclass, field
+from fleettui.model.record import dataclass, field, replace
 
 DEFAULT_INTERVAL_S = 2.0
 
@@ -21,6 +21,10 @@ class Appearance:
     glyphs: str | None = None
     has_color: bool = True
     keys: dict[str, str] = field(default_factory=dict)
+    """Action -> keys."""
+    columns: tuple[str, ...] | None = None
+    limits: tuple[tuple[float, float], ...] = ()
+    """Thresholds of memory, utilisation and temperature; empty: the default ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,14 @@ def resolve_folders(arguments: Namespace) -> Folders:
             raise CommandError("the settings are wrong", *(_problem_line(problem) for problem in problems))
         machines_setting, state_setting = settings.machines, settings.state_dir
         interval_s = settings.interval_s or interval_s
-        appearance = Appearance(settings.theme, settings.glyphs, keys=dict(settings.keys))
+        at = settings.thresholds
+        appearance = Appearance(
+            settings.theme,
+            settings.glyphs,
+            keys=dict(settings.keys),
+            columns=settings.columns,
+            limits=(at.memory, at.utilisation, at.temperature),
+        )
     return Folders(
         machines_dir=resolve_machines_dir(getattr(arguments, "machines", None), machines_setting),
         state_dir=resolve_state_dir(getattr(arguments, "state_dir", None), state_setting),
@@ -73,7 +84,7 @@ def _has_settings() -> bool:
 def _without_color(appearance: Appearance, arguments: Namespace) -> Appearance:
     if not getattr(arguments, "no_color", False) and not os.environ.get("NO_COLOR"):
         return appearance
-    return Appearance(appearance.theme, appearance.glyphs, has_color=False, keys=appearance.keys)
+    return replace(appearance, has_color=False)
 
 
 def _problem_line(problem: ConfigProblem) -> str:

@@ -33,13 +33,14 @@ def status_command(arguments: Namespace) -> int:
 def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
     if not names:
         return
+    import difflib
+
     from fleettui.config.machine_folder import load_machines
-    from fleettui.decide.names import nearest_names
 
     known = [machine.name for machine in load_machines(folders.machines_dir).machines]
     for name in names:
         if name not in known:
-            near = nearest_names(name, known)
+            near = difflib.get_close_matches(name, known)
             hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
             raise CommandError(
                 f"no machine is named {name!r} in {folders.machines_dir}", hint, exit_code=EXIT_UNKNOWN_NAME
