@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from fleettui.net.batched_writes import BatchedWrites
+
 
 class GreetingGuard(asyncio.Protocol):
     """Stands between the way and asyncssh until the server's version line came.
@@ -28,7 +30,7 @@ class GreetingGuard(asyncio.Protocol):
     def hand_over(self, connection: Any) -> None:
         """Let asyncssh's connection take the way, with the bytes that came so far."""
         self._connection = connection
-        connection.connection_made(self._transport)
+        connection.connection_made(BatchedWrites(self._transport))
         if self._pending:
             self._forward(self._pending)
             self._pending = b""
