@@ -1,0 +1,276 @@
+"""Render the real dashboard on the demo fleet into screenshots/, as SVG and PNG: `make screenshots`.
+
+The app, the service, the SSH connections and the engines' HTTP are the real ones. Only time is arranged:
+the simulated fleet stands still but for one step (rates need two samples), and the clock stops once all was
+read. Loopback ports and the temporary folder, the last things that differ between runs, get fixed names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+from textual.pilot import Pilot
+
+from fleettui.decide.routing import RouteQuery, decide_route
+from fleettui.demo.launcher import DemoFleet
+from fleettui.fleet.service import FleetService, FleetSettings
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.unknown import Unknown
+from fleettui.net.connector import Connector
+from fleettui.net.settings import ConnectorSettings
+from fleettui.tui.app import FleetApp
+from fleettui.tui.port import Look
+from fleettui.tui.themes import DARK, LIGHT
+from fleettui.view.oneshot import status_lines
+from fleettui.view.route_text import format_answer, route_lines
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "screenshots"
+LIMIT_S = 30.0
+STATUS_WIDTH = 132
+ROUTED_MODEL = "llama3.1:8b"
+
+# Rich lays cells out 12.2 px wide; Fira Code's advance is 1200 of 1950 units, so this size fills a cell
+# exactly, also in rsvg-convert, which knows no textLength and drops blanks at the start of a text.
+CELL_PX = 12.2
+FONT_SIZE_PX = CELL_PX * 1950 / 1200
+BLANK = "&#160;"
+TEXT = re.compile(r'(<text class="[^"]*") x="([^"]*)" (y="[^"]*") textLength="[^"]*" ([^>]*>)([^<]*)</text>')
+STRETCH = re.compile(f"((?:{BLANK})*)((?:(?!{BLANK}{BLANK}|{BLANK}$).)*)")
+"""Blanks, then what follows up to two blanks or a last one."""
+RICH_GROUND = "#292929"
+"""Window colour of Rich's SVG, around what the app painted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: which screen, how large, in which colours."""
+
+    name: str
+    size: tuple[int, int]
+    keys: tuple[str, ...] = ()
+    """Pressed in this order before the picture is taken."""
+    theme: str = DARK
+
+
+PICTURES = (
+    Picture("fleet-80x24", (80, 24)),
+    Picture("fleet-160x45", (160, 45)),
+    Picture("fleet-200x60", (200, 60)),
+    Picture("fleet-light-160x45", (160, 45), theme=LIGHT),
+    Picture("machine-80x24", (80, 24), ("enter",)),
+    Picture("machine-160x45", (160, 45), ("enter",)),
+    Picture("help-80x24", (80, 24), ("question_mark",)),
+)
+
+
+class StoppableClock:
+    """Epoch seconds that stand still from `stop` on."""
+
+    def __init__(self) -> None:
+        self._stopped_at: float | None = None
+
+    def __call__(self) -> float:
+        return time.time() if self._stopped_at is None else self._stopped_at
+
+    def stop(self, at: float) -> None:
+        self._stopped_at = at
+
+
+async def wait_for(service: FleetService, is_reached: Callable[[FleetSnapshot], bool]) -> None:
+    """Return with the first snapshot that has what is waited for."""
+    reached = asyncio.Event()
+
+    def look(snapshot: FleetSnapshot) -> None:
+        if is_reached(snapshot):
+            reached.set()
+
+    unsubscribe = service.subscribe(look)
+    look(service.snapshot)
+    try:
+        await asyncio.wait_for(reached.wait(), LIMIT_S)
+    finally:
+        unsubscribe()
+
+
+def is_read(machine: MachineSnapshot) -> bool:
+    """Every source has answered once, well or badly, or is not there."""
+    return bool(machine.sources) and all(
+        status.read_at is not None or status.state in ("error", "unsupported")
+        for status in machine.sources.values()
+    )
+
+
+def has_rates(machine: MachineSnapshot) -> bool:
+    """Two samples lie apart in simulated time."""
+    return machine.cpu is not None and not isinstance(machine.cpu.busy_percent, Unknown)
+
+
+async def settle(service: FleetService, demo: DemoFleet, clock: StoppableClock) -> None:
+    """Have everything read, rates over one simulated step, then stop time."""
+    await wait_for(service, lambda fleet: bool(fleet.machines) and all(map(is_read, fleet.machines)))
+    service.set_paused(True)
+    await demo.command_async("advance 2")
+    service.set_paused(False)
+    service.poll_now()
+    await wait_for(service, lambda fleet: all(map(has_rates, fleet.machines)))
+    service.set_paused(True)
+    service.is_paused = False  # the pollers stay still; the pictures need not say so
+    clock.stop(max(machine.last_seen or 0.0 for machine in service.snapshot.machines) + 0.2)
+
+
+async def take(picture: Picture, service: FleetService, clock: StoppableClock) -> tuple[str, str]:
+    """(SVG, background colour) of one picture."""
+    app = FleetApp(service, Look(theme=picture.theme), clock)
+    async with app.run_test(size=picture.size) as pilot:
+        await paint(pilot, app)
+        for key in picture.keys:
+            await pilot.press(key)
+            await paint(pilot, app)
+        return app.export_screenshot(title="fleettui"), app.current_theme.background or RICH_GROUND
+
+
+async def paint(pilot: Pilot[None], app: FleetApp) -> None:
+    await pilot.pause()
+    app.painter.paint_now()
+    await pilot.pause()
+
+
+def print_commands(fleet: FleetSnapshot, now: float) -> str:
+    """SVG of what `fleettui status` and `fleettui --route` print."""
+    decision = decide_route(fleet, RouteQuery(ROUTED_MODEL), now)
+    answer = format_answer(decision, "address")
+    commands: list[tuple[str, Sequence[str], Sequence[str]]] = [
+        ("fleettui status", status_lines(fleet, now, STATUS_WIDTH), ()),
+        (f"fleettui --route {ROUTED_MODEL}", [answer], route_lines(decision)),
+    ]
+    console = Console(
+        record=True, width=STATUS_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    for command, printed, said in commands:
+        console.print(Text("$ ", "bold green") + Text(command, "bold"), soft_wrap=True)
+        console.print(Text("\n".join(said), "dim"), end="\n" if said else "", soft_wrap=True)
+        console.print(Text("\n".join(printed)), soft_wrap=True)
+        console.print()
+    return console.export_svg(title="fleettui status and --route")
+
+
+def clean_svg(svg: str, ground: str, is_light: bool, fixed: dict[str, str]) -> str:
+    """No remote font, the app's own ground to the edge, the same text in each run."""
+    svg = re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)
+    svg = svg.replace("font-family: Fira Code, monospace", 'font-family: "Fira Code", monospace')
+    svg = svg.replace("font-family: arial", 'font-family: "Fira Code", monospace')
+    # geometricPrecision: glyphs are not moved to whole pixels, so a long line ends where its cells end.
+    size = f"font-size: {FONT_SIZE_PX:.4f}px; text-rendering: geometricPrecision"
+    svg = svg.replace("font-size: 20px", size)
+    svg = svg.replace(f'fill="{RICH_GROUND}"', f'fill="{ground}"')
+    if is_light:
+        svg = re.sub(r'(class="[^"]*-title" fill=)"[^"]*"', r'\1"#333333"', svg)
+        svg = svg.replace('stroke="rgba(255,255,255,0.35)"', 'stroke="rgba(0,0,0,0.35)"')
+    svg = TEXT.sub(place_words, svg)
+    svg = re.sub(r"terminal-\d+", "terminal", svg)
+    svg = re.sub(r"\d\d:\d\d&#160;UTC", "14:03&#160;UTC", svg)
+    svg = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-30T14:03:12Z", svg)
+    for found, name in fixed.items():
+        svg = re.sub(rf"(?<![\w.]){re.escape(found)}(?![\w.])", name, svg)
+    leftover = re.search(r"url\(\s*[\"']?http|src:", svg)
+    if leftover:
+        raise SystemExit(f"screenshots: the SVG still refers to a remote file: {leftover.group()}")
+    return svg
+
+
+def place_words(match: re.Match[str]) -> str:
+    """A text of Rich as one text for each stretch without two blanks in a row, each at its own cell."""
+    start, x, y, rest, content = match.groups()
+    texts, column = [], 0
+    for blanks, words in STRETCH.findall(content):
+        column += len(blanks) // len(BLANK)
+        if words:
+            width = cell_len(unescape(words))
+            at, length = float(x) + column * CELL_PX, width * CELL_PX
+            texts.append(f'{start} x="{at:.6g}" {y} textLength="{length:.6g}" {rest}{words}</text>')
+            column += width
+    return "".join(texts)
+
+
+def fixed_names(demo: DemoFleet) -> dict[str, str]:
+    """What differs between runs -> a name of the same length."""
+    names = {str(demo.directory): str(demo.directory.parent / "fleettui-demo-pictures")}
+    for index, machine in enumerate(demo.machines):
+        names[str(machine["ssh_port"])] = str(42001 + index)
+        names[str(machine["engine_port"])] = str(43001 + index)
+    return names
+
+
+def save(name: str, svg: str) -> None:
+    """Write SVG and PNG."""
+    path = FOLDER / f"{name}.svg"
+    path.write_text(svg, encoding="utf-8")
+    command = ["rsvg-convert", "--output", str(path.with_suffix(".png")), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"screenshots: rsvg-convert failed on {path}: {done.stderr.strip()}")
+    print(path.relative_to(ROOT).with_suffix(""), flush=True)
+
+
+async def render(names: Sequence[str]) -> None:
+    """Start the fleet, settle it, take the pictures."""
+    directory = Path(tempfile.mkdtemp(prefix="fleettui-demo-"))
+    clock = StoppableClock()
+    try:
+        async with DemoFleet(8, seed=7, is_frozen=True, directory=directory) as demo:
+            # A home of its own: nothing of the operator's ssh_config or known_hosts reaches the pictures.
+            connector = Connector(ConnectorSettings(home=str(directory)))
+            service = FleetService(FleetSettings(str(demo.machines_dir)), connector, clock=clock)
+            await service.start()
+            try:
+                await settle(service, demo, clock)
+                fixed = fixed_names(demo)
+                for picture in PICTURES:
+                    if picture.name in names:
+                        svg, ground = await take(picture, service, clock)
+                        save(picture.name, clean_svg(svg, ground, picture.theme == LIGHT, fixed))
+                if "status" in names:
+                    save(
+                        "status",
+                        clean_svg(print_commands(service.snapshot, clock()), "#12161d", False, fixed),
+                    )
+            finally:
+                await service.stop()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def main() -> None:
+    """Command line."""
+    known = [*(picture.name for picture in PICTURES), "status"]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(known)}")
+    names = parser.parse_args().names or known
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        parser.error(f"no picture is called {', '.join(unknown)}; there are {', '.join(known)}")
+    if shutil.which("rsvg-convert") is None:
+        raise SystemExit(
+            "screenshots: rsvg-convert is missing; `make screenshots` installs it (librsvg2-bin)"
+        )
+    FOLDER.mkdir(exist_ok=True)
+    asyncio.run(render(names))
+
+
+if __name__ == "__main__":
+    main()
