@@ -177,11 +177,20 @@ class SshdServer:
 
     def processes(self) -> list[psutil.Process]:
         """The sshd processes: listener and one or two per connection."""
-        try:
+        found = []
+        with contextlib.suppress(psutil.NoSuchProcess):
             listener = psutil.Process(self.pid)
-            return [listener, *(p for p in listener.children(recursive=True) if p.name().startswith("sshd"))]
-        except psutil.NoSuchProcess:
-            return []
+            found.append(listener)
+            for process in listener.children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                    if process.name().startswith("sshd"):
+                        found.append(process)
+        return found
+
+    def _signal(self, processes: list[psutil.Process], number: signal.Signals) -> None:
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
 
     def remote_processes(self) -> list[psutil.Process]:
         """Whatever runs in sessions of this server, orphans too (found by a variable sshd sets)."""
@@ -196,27 +205,20 @@ class SshdServer:
 
     def freeze(self) -> None:
         """SIGSTOP listener and connections: TCP stays up, nothing answers. Their shells go on."""
-        for process in self.processes():
-            process.send_signal(signal.SIGSTOP)
+        self._signal(self.processes(), signal.SIGSTOP)
 
     def thaw(self) -> None:
-        for process in self.processes():
-            process.send_signal(signal.SIGCONT)
+        self._signal(self.processes(), signal.SIGCONT)
 
     def kill(self) -> None:
         """SIGKILL listener and connections, as a crash does."""
-        if self.process is None:
-            return
-        for process in reversed(self.processes()):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        self.process.wait(10)
+        if self.process is not None:
+            self._signal(self.processes()[::-1], signal.SIGKILL)
+            self.process.wait(10)
 
     def drop_connections(self) -> None:
         """Kill the connections; the listener stays."""
-        for process in self.processes()[1:]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+        self._signal(self.processes()[1:], signal.SIGKILL)
 
     def restart(self) -> None:
         """Kill and start on the same address."""
