@@ -9,6 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a failure belongs to the change at hand; no time limits, so that a
+# busy machine fails nothing. New examples: make test ARGS=--hypothesis-profile=explore
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("explore", max_examples=500, deadline=None, print_blob=True)
+settings.load_profile("same")
 
 # What changes the behaviour of programs under test or leads them to the operator's things.
 REMOVED = (
