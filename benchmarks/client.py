@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 from fleettui.fleet.keeper import SnapshotKeeper
+from fleettui.fleet.pace import new_gathering_loop
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.net.connector import Connector
@@ -110,7 +111,8 @@ def main() -> None:
     parser.add_argument("--warm-up", type=float, default=10.0)
     parser.add_argument("--state-dir")
     parser.add_argument("--interval", type=float, default=2.0)
-    print(json.dumps(asyncio.run(collect(parser.parse_args()))))
+    with asyncio.Runner(loop_factory=new_gathering_loop) as runner:
+        print(json.dumps(runner.run(collect(parser.parse_args()))))
 
 
 if __name__ == "__main__":

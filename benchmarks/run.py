@@ -39,8 +39,10 @@ def run_one(name: str, folder: Path) -> Report | None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     names = parser.parse_args().names or list(NAMES)
+    if unknown := [name for name in names if name not in NAMES]:
+        parser.error(f"no benchmark is called {unknown[0]}; there are {', '.join(NAMES)}")
     head = environment_lines()
     with tempfile.TemporaryDirectory() as folder:
         reports = {name: run_one(name, Path(folder)) for name in names}
