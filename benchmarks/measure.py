@@ -256,7 +256,7 @@ def number(value: float | None) -> str:
     """Three digits that matter."""
     if value is None:
         return "–"
-    if value >= 100:
+    if value == 0 or value >= 100:
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.095 else f"{value:.4f}"
 
