@@ -100,31 +100,36 @@ def _set_state(self: Any, state: Any) -> None:
         object.__setattr__(self, name, value)
 
 
+class _FirstInit:
+    """Stands in for `__init__` until the first record is made: a process makes records of few classes."""
+
+    def __get__(self, record: Any, cls: Any) -> Any:
+        made = next(base for base in cls.__mro__ if base.__dict__.get("__init__") is self)
+        made.__init__ = _make_init(made, made.__slots__, made._defaults)
+        return made.__init__ if record is None else made.__init__.__get__(record, cls)
+
+
+_METHODS = {
+    "__init__": _FirstInit(),
+    "__eq__": _equal,
+    "__hash__": _hash,
+    "__repr__": _show,
+    "__getstate__": _get_state,
+    "__setstate__": _set_state,
+    "__setattr__": _refuse_set,
+    "__delattr__": _refuse_delete,
+    "__dataclass_fields__": _Fields(),
+}
+
+
 def _make_record(cls: Any) -> Any:
-    names = tuple(cls.__dict__.get("__annotations__", {}))
-    space = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
-    defaults = {name: space.pop(name) for name in names if name in space}
-    made: Any = type(cls)(
-        cls.__name__,
-        cls.__bases__,
-        {
-            "__eq__": _equal,
-            "__hash__": _hash,
-            "__repr__": _show,
-            "__getstate__": _get_state,
-            "__setstate__": _set_state,
-            "__match_args__": names,
-            "__dataclass_fields__": _Fields(),
-            **space,
-            "__slots__": names,
-            "__setattr__": _refuse_set,
-            "__delattr__": _refuse_delete,
-            "_defaults": defaults,
-            "_values": _values_getter(names),
-        },
-    )
-    made.__init__ = _make_init(made, names, defaults)
-    return made
+    space = {**_METHODS, **cls.__dict__}
+    del space["__dict__"], space["__weakref__"]
+    names = tuple(space.get("__annotations__", ()))
+    space["_defaults"] = {name: space.pop(name) for name in names if name in space}
+    space["__slots__"] = space["__match_args__"] = names
+    space["_values"] = _values_getter(names)
+    return type(cls.__name__, cls.__bases__, space)
 
 
 def _values_getter(names: tuple[str, ...]) -> Any:
