@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "screenshots"
 LIMIT_S = 30.0
 STATUS_WIDTH = 132
-ROUTED_MODEL = "llama3.1:8b"
+ROUTED_MODEL = "gpt-oss:120b"
 
 # Rich lays cells out 12.2 px wide; Fira Code's advance is 1200 of 1950 units, so this size fills a cell
 # exactly, also in rsvg-convert, which knows no textLength and drops blanks at the start of a text.
@@ -115,6 +115,14 @@ def is_read(machine: MachineSnapshot) -> bool:
     )
 
 
+def is_read_since(machine: MachineSnapshot, moment: float) -> bool:
+    """What is asked at every poll has answered after that moment."""
+    each_time = [
+        machine.sources[name] for name in ("cpu", "memory", "gpu", "ollama") if name in machine.sources
+    ]
+    return all(status.state != "ok" or (status.read_at or 0.0) >= moment for status in each_time)
+
+
 def has_rates(machine: MachineSnapshot) -> bool:
     """Two samples lie apart in simulated time."""
     return machine.cpu is not None and not isinstance(machine.cpu.busy_percent, Unknown)
@@ -126,10 +134,14 @@ async def settle(service: FleetService, demo: DemoFleet, clock: StoppableClock) 
     service.set_paused(True)
     await demo.command_async("advance 2")
     service.set_paused(False)
+    asked_at = clock()
     service.poll_now()
-    await wait_for(service, lambda fleet: all(map(has_rates, fleet.machines)))
-    service.set_paused(True)
-    service.is_paused = False  # the pollers stay still; the pictures need not say so
+    await wait_for(
+        service,
+        lambda fleet: all(has_rates(item) and is_read_since(item, asked_at) for item in fleet.machines),
+    )
+    # The app shows what was published last; later answers would change it from picture to picture.
+    await service.stop()
     clock.stop(max(machine.last_seen or 0.0 for machine in service.snapshot.machines) + 0.2)
 
 
@@ -236,8 +248,8 @@ async def render(names: Sequence[str]) -> None:
             # A home of its own: nothing of the operator's ssh_config or known_hosts reaches the pictures.
             connector = Connector(ConnectorSettings(home=str(directory)))
             service = FleetService(FleetSettings(str(demo.machines_dir)), connector, clock=clock)
-            await service.start()
             try:
+                await service.start()
                 await settle(service, demo, clock)
                 fixed = fixed_names(demo)
                 for picture in PICTURES:
