@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import logging.handlers
 import time
@@ -23,7 +22,7 @@ def dashboard_command(arguments: Namespace) -> int:
 
 def run_dashboard(folders: Folders) -> int:
     """Run the dashboard until the operator quits."""
-    from fleettui.cli.serving import make_service
+    from fleettui.cli.serving import make_service, run_serving
     from fleettui.tui.app import run_dashboard as run_app
     from fleettui.tui.look_check import look_problems
     from fleettui.tui.port import Look
@@ -43,7 +42,7 @@ def run_dashboard(folders: Folders) -> int:
     problems = list(look_problems(look))
     if problems:
         raise CommandError(f"{resolve_settings_file()} cannot be followed", *problems)
-    return asyncio.run(run_app(make_service(folders, "dashboard"), look))
+    return run_serving(run_app(make_service(folders, "dashboard"), look))
 
 
 def _log_to_file(folders: Folders) -> None:

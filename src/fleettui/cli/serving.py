@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
 from fleettui.cli.folders import Folders
 from fleettui.fleet.keeper import SnapshotKeeper
+from fleettui.fleet.pace import new_gathering_loop
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.net.connector import Connector
+
+
+def run_serving(work: Coroutine[Any, Any, int]) -> int:
+    """Run a program that keeps polling; its event loop gathers the answers of many machines."""
+    with asyncio.Runner(loop_factory=new_gathering_loop) as runner:
+        return runner.run(work)
 
 
 def make_service(folders: Folders, writer: str) -> FleetService:

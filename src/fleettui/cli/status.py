@@ -23,7 +23,9 @@ def status_command(arguments: Namespace) -> int:
     names = tuple(getattr(arguments, "names", ()))
     is_json = getattr(arguments, "json", False)
     if getattr(arguments, "watch", False):
-        return asyncio.run(_watch(folders, names, is_json))
+        from fleettui.cli.serving import run_serving
+
+        return run_serving(_watch(folders, names, is_json))
     _check_names(folders, names)
     fleet = poll_once(folders, EVERYTHING, getattr(arguments, "deadline", 10.0), names or None)
     _print(fleet, is_json=is_json, is_compact=False)

@@ -32,7 +32,8 @@ def gpu_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None 
     if reading.cards or reading.faults:
         reasons += _count_reasons(snapshot, reading)
     for card in reading.cards:
-        reasons += _card_reasons(snapshot, card)
+        if not _is_plainly_fine(card):
+            reasons += _card_reasons(snapshot, card)
     reasons += [Reason("note", "gpu_warning", f"nvidia-smi: {text}") for text in reading.warnings]
     reasons += _memory_reasons(snapshot)
     return reasons
@@ -135,6 +136,16 @@ def _count_reasons(snapshot: MachineSnapshot, reading: GpuReading) -> list[Reaso
         text = f"{measured} GPUs measured, {declared} declared: complete `hardware.gpu` in the machine file"
         return [Reason("note", "gpu_undeclared", text)]
     return []
+
+
+def _is_plainly_fine(card: GpuCard) -> bool:
+    """True for the card that has nothing to tell: cool, memory known, every field plausible."""
+    return (
+        not isinstance(card.temperature_c, Unknown)
+        and card.temperature_c < THERMAL_LIMIT_C
+        and not isinstance(card.free_mib, Unknown)
+        and not card.suspect
+    )
 
 
 def _card_reasons(snapshot: MachineSnapshot, card: GpuCard) -> list[Reason]:

@@ -225,6 +225,11 @@ class MachinePoller:
     # -- answers ------------------------------------------------------------------------------------
 
     @property
+    def is_connecting(self) -> bool:
+        """A login is under way."""
+        return self._link is not None and self._tick_handle is None
+
+    @property
     def is_settled(self) -> bool:
         """Every needed source answered once, or this connection attempt failed."""
         return self.record.link.state == "failed" or not self._awaited

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-
 from fleettui.decide.health import judge_health
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
 from fleettui.fleet.gpu_record import GpuRecord
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.machine import Machine
+from fleettui.model.record import replace
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus, Trust
 from fleettui.net.errors import LinkError
 from fleettui.probes.frames import Frame
-
-
-def utc_offset_s() -> int:
-    """Seconds that local time is ahead of UTC now."""
-    return time.localtime().tm_gmtoff
 
 
 class MachineRecord:
@@ -91,8 +84,8 @@ class MachineRecord:
 
     # -- out ----------------------------------------------------------------------------------------
 
-    def freeze(self, now: float, interval_s: float) -> MachineSnapshot:
-        """The snapshot of this moment, judged."""
+    def freeze(self, now: float, interval_s: float, utc_offset_s: int = 0) -> MachineSnapshot:
+        """The snapshot of this moment, judged; times in its reasons are local by `utc_offset_s`."""
         self._seq += 1
         facts, gpu = self.facts, self.gpu
         snapshot = MachineSnapshot(
@@ -111,7 +104,7 @@ class MachineRecord:
             last_seen=self.last_seen,
             seq=self._seq,
         )
-        health, reasons = judge_health(snapshot, now, interval_s, utc_offset_s())
+        health, reasons = judge_health(snapshot, now, interval_s, utc_offset_s)
         return replace(snapshot, health=health, reasons=reasons)
 
     def _statuses(self) -> dict[str, SourceStatus]:

@@ -10,6 +10,7 @@ from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.needs import EVERYTHING, Needs
+from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.model.machine import Machine
@@ -17,13 +18,15 @@ from fleettui.model.order import natural_key
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.net.connector import Connector
-from fleettui.net.stamps import Stamps
 
-PUBLISH_DELAY_S = 0.05
+PUBLISH_DELAY_S = 0.2
 """Frames that arrive together become one snapshot: 64 machines on one grid would else make 192 of them."""
 
 FIRST_ROUND_S = 10.0
 """After that snapshots are stored even when some machine has not answered once."""
+
+ACCESS_PERIOD_S = 30.0
+"""How often keys and configuration are looked at while no machine waits for a change of them."""
 
 MIN_INTERVAL_S = 0.5
 MAX_INTERVAL_S = 60.0
@@ -59,7 +62,10 @@ class FleetService:
         self._keeper = keeper
         self._folder = MachineFolder(settings.machines_dir)
         self._files = MachineFiles()
-        self._access_files = Stamps(())
+        self._access_stamp: object = None
+        """State of keys, known_hosts, ssh_config and agent when it was last looked at."""
+        self._access_noted_at = 0.0
+        self._has_begun = False
         self._pollers: dict[str, MachinePoller] = {}
         self._frozen: dict[str, MachineSnapshot] = {}
         self._order: tuple[str, ...] = ()
@@ -95,7 +101,6 @@ class FleetService:
     async def start(self) -> None:
         """Read the machine files and begin polling."""
         self._started_at = self._clock()
-        self._access_files = Stamps(self._connector.settings.access_files)
         self._apply(self._folder.refresh())
         self._publish()
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
@@ -153,16 +158,32 @@ class FleetService:
 
     async def _cycle(self) -> None:
         """Once an interval: files that changed, keys that changed, health that changes by time alone."""
+        await self._begin()
         while True:
             await asyncio.sleep(self.interval_s)
             files = self._folder.refresh()
             if files is not self._files:
                 self._apply(files)
-            if self._access_files.have_changed():
-                self._retry_refused()
+            await self._retry_refused()
             self._schedule_publish()
+            set_gathering(not any(poller.is_connecting for poller in self._pollers.values()))
             if self._keeper is not None and not self.is_paused and self._is_past_first_round():
                 self._keeper.keep(self.snapshot)
+
+    async def _begin(self) -> None:
+        """Load the SSH library beside the first paint (0.35 s), then let every poller go."""
+        if any(not poller.record.machine.ssh.is_local for poller in self._pollers.values()):
+            await self._connector.warm()
+            await self._note_access()
+        self._has_begun = True
+        for poller in self._pollers.values():
+            poller.start()
+
+    async def _note_access(self) -> bool:
+        """Remember keys and configuration as they are now; True if they changed since the last time."""
+        before, self._access_stamp = self._access_stamp, await self._connector.read_stamp()
+        self._access_noted_at = self._clock()
+        return before is not None and before != self._access_stamp
 
     def _is_past_first_round(self) -> bool:
         """Machines that were not asked yet would mislead `--route`; slow ones do not hold the storing up."""
@@ -171,11 +192,13 @@ class FleetService:
             self._has_settled = waited_s > FIRST_ROUND_S or all(p.is_settled for p in self._pollers.values())
         return self._has_settled
 
-    def _retry_refused(self) -> None:
-        """Keys, known_hosts or ssh_config changed: what was refused for good may work now."""
-        self._access_files = Stamps(self._connector.settings.access_files)
-        for poller in self._pollers.values():
-            if poller.record.waits_for_operator:
+    async def _retry_refused(self) -> None:
+        """Keys, known_hosts, ssh_config or the agent changed: what was refused for good may work now."""
+        refused = [poller for poller in self._pollers.values() if poller.record.waits_for_operator]
+        if not refused and self._clock() - self._access_noted_at < ACCESS_PERIOD_S:
+            return
+        if await self._note_access():
+            for poller in refused:
                 poller.poke()
 
     def _apply(self, files: MachineFiles) -> None:
@@ -208,7 +231,8 @@ class FleetService:
         poller.is_paused = self.is_paused
         self._pollers[name] = poller
         self._dirty.add(name)
-        poller.start()
+        if self._has_begun:
+            poller.start()
 
     def _remove(self, name: str) -> None:
         poller = self._pollers.pop(name)
@@ -245,8 +269,9 @@ class FleetService:
     def _publish(self) -> None:
         self._publish_handle = None
         now = self._clock()
+        offset_s = time.localtime(now).tm_gmtoff
         for name in self._dirty:
-            self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s)
+            self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s, offset_s)
         self._dirty.clear()
         self.bus.publish(
             FleetSnapshot(

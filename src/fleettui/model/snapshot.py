@@ -37,7 +37,7 @@ LinkStage = Literal[
     "lost",  # closed or reset
 ]
 SourceState = Literal["never", "ok", "late", "error", "unsupported"]
-"""never: not asked yet; late: asked, no answer yet beyond its interval; unsupported: this machine has none."""
+"""never: not asked yet; late: no answer beyond its interval; unsupported: this machine has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,13 +41,6 @@ class ConnectorSettings:
     session_s: float = 5.0
     """Opening a channel on a link."""
 
-    @property
-    def access_files(self) -> tuple[str, ...]:
-        """Files whose change may let a machine in that was refused: keys, known hosts, ssh_config, agent."""
-        agent = (self.agent_path,) if self.agent_path else ()
-        hosts = (*self.known_hosts_files, *self.global_known_hosts_files)
-        return (*self.ssh_config_files, *hosts, *self.default_identities, *agent)
-
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, **limits: float) -> ConnectorSettings:
         """The places OpenSSH reads, with $HOME and $SSH_AUTH_SOCK."""

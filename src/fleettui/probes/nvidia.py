@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 
 from fleettui.model.readings import (
@@ -33,6 +34,7 @@ from fleettui.probes.nvidia_problems import (
 RECOVERY_FIELD: Final = "gpu_recovery_action"
 """Newer drivers only: `None`, or what the card needs (`Reset`, …)."""
 
+_Pick = Callable[[list[str | None]], tuple[str | None, ...]]
 _POWER_EXCESS = 1.5
 """A draw above limit × this is implausible: 588 W were reported for a 35 W part."""
 _HOTTEST_C = 130
@@ -103,17 +105,23 @@ def _read_sentences(cards: tuple[GpuCard, ...], lines: list[str], exit_code: int
     return GpuReading(cards, tuple(faults), tuple(warnings[:_MAX_WARNINGS]), problem, tuple(refused))
 
 
-_COLUMNS = (
-    "uuid", "name", "driver_version", "pstate", "pci.bus_id",
+_NAMES = ("uuid", "name", "driver_version", "pstate", "pci.bus_id")
+_NUMBERS = (
     "memory.total", "memory.used", "memory.free", "utilization.gpu", "temperature.gpu", "fan.speed",
-    "power.draw", "power.limit", RECOVERY_FIELD,
+    "power.draw", "power.limit",
 )  # fmt: skip
 
 
 @lru_cache(maxsize=256)
-def _positions(fields: tuple[str, ...]) -> tuple[int, ...]:
-    """Where `index` and each of our columns stands in a row; len(fields) for one not asked."""
-    return tuple(fields.index(name) if name in fields else len(fields) for name in ("index", *_COLUMNS))
+def _positions(fields: tuple[str, ...]) -> tuple[int, _Pick, _Pick, int]:
+    """Where `index` stands in a row, what picks its names and its numbers, and where the recovery action
+    stands; a column that was not asked is picked from behind the last one, where None stands."""
+
+    def place(name: str) -> int:
+        return fields.index(name) if name in fields else len(fields)
+
+    names, numbers = itemgetter(*map(place, _NAMES)), itemgetter(*map(place, _NUMBERS))
+    return place("index"), names, numbers, place(RECOVERY_FIELD)
 
 
 # Idle cards print the same row at every poll: then the card of the last poll is the answer.
@@ -123,14 +131,22 @@ def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
     row: list[str | None] = [*line.rstrip("\r").split(", "), None]
     if len(row) != len(fields) + 1:
         return None
-    at = _positions(fields)
-    index = row[at[0]]
+    at_index, at_names, at_numbers, at_action = _positions(fields)
+    index = row[at_index]
     if index is None or not is_digits(index):
         return None
-    uuid, name, driver, pstate, bus_id = [_read_name(row[place]) for place in at[1:6]]
-    total, used, free, utilisation, temperature, fan = [_read_int(row[place]) for place in at[6:12]]
-    power, limit = _read_float(row[at[12]]), _read_float(row[at[13]])
-    is_faulty = row[at[14]] is not None or "GPU is lost" in line or "reset" in line
+    uuid, name, driver, pstate, bus_id = [
+        read_word(text) if text else _no_text(text) for text in at_names(row)
+    ]
+    *counts, power_text, limit_text = at_numbers(row)
+    # One line in ten of a poll's parsing runs here: no call for a plain number of at most 15 ASCII digits.
+    total, used, free, utilisation, temperature, fan = [
+        int(text) if text and text.isdecimal() and len(text) < 16 and text.isascii() else _no_text(text)
+        for text in counts
+    ]
+    power, limit = _read_float(power_text), _read_float(limit_text)
+    action = row[at_action]
+    is_faulty = action is not None or "GPU is lost" in line or "reset" in line
     return GpuCard(
         int(index),
         uuid,
@@ -147,23 +163,18 @@ def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
         pstate,
         bus_id,
         isinstance(total, Unknown) and _is_unified(name, total, used, free),
-        _find_fault(row, row[at[14]], bus_id) if is_faulty else None,
+        _find_fault(row, action, bus_id) if is_faulty else None,
         _find_suspect(power, limit, utilisation, temperature),
     )
 
 
-def _read_int(text: str | None) -> Maybe[int]:
-    if text is None:
-        return NOT_READ
-    return int(text) if text.isdigit() and text.isascii() and len(text) < 16 else unknown(text)
+def _no_text(text: str | None) -> Unknown:
+    """What stands where a value should."""
+    return NOT_READ if text is None else unknown(text)
 
 
 def _read_float(text: str | None) -> Maybe[float]:
     return NOT_READ if text is None else read_float(text)
-
-
-def _read_name(text: str | None) -> Maybe[str]:
-    return NOT_READ if text is None else read_word(text)
 
 
 def _is_unified(name: Maybe[str], total: Maybe[int], used: Maybe[int], free: Maybe[int]) -> bool:
