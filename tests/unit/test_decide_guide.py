@@ -16,6 +16,7 @@ from fleettui.decide.routing import decide_route
 from fleettui.model.route import RouteQuery
 from fleettui.model.snapshot import MachineSnapshot, SourceStatus
 from fleettui.model.unknown import Unknown
+from fleettui.model.vram import gib_of_mib
 from fleettui.view.document import infrastructure_document
 
 MODELS = ("llama3.1:70b", "qwen2.5:32b", "nomic-embed-text:latest")
@@ -77,8 +78,8 @@ def test_the_guide_s_client_and_require_loaded_agree(fleet: tuple[MachineSnapsho
     if decision.chosen is None:
         with pytest.raises(LookupError):
             pick_machine_for(document, model)
-    elif not decision.chosen.free_mib or isinstance(decision.chosen.free_mib, Unknown):
-        # To the client a machine without a GPU reading has none, so 0 GB; to us it comes after a real 0.
+    elif not gib_of_mib(decision.chosen.free_mib):
+        # To the client a machine without a GPU reading has none, so 0.0 GB; to us it comes after a real 0.0.
         assert pick_machine_for(document, model)[0] in {item.machine for item in decision.candidates}
     else:
         assert pick_machine_for(document, model) == (decision.chosen.machine, decision.chosen.hostname)
