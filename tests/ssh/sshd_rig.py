@@ -208,7 +208,8 @@ class SshdServer:
         self._signal(self.processes(), signal.SIGSTOP)
 
     def thaw(self) -> None:
-        self._signal(self.processes(), signal.SIGCONT)
+        """Go on. Shells too: one may have been stopped while it was still the sshd that became it."""
+        self._signal([*self.processes(), *self.remote_processes()], signal.SIGCONT)
 
     def kill(self) -> None:
         """SIGKILL listener and connections, as a crash does."""
