@@ -84,6 +84,21 @@ def test_unreachable_machines_exit_4_and_the_fleet_is_printed_with_the_reason(
     assert (machine["status"], machine["health"], machine["last_seen"]) == ("offline", "offline", None)
 
 
+def test_without_machines_it_exits_2_and_says_what_next(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "bad.yaml").write_text("name: bad\n")
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "missing", "broken"):
+        done = cli("status", "--machines", str(tmp_path / name))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count(str(tmp_path / name)) >= 1
+        assert "fleettui demo" in done.stderr
+        as_json = cli("status", "--json", "--machines", str(tmp_path / name))
+        assert (as_json.returncode, json.loads(as_json.stdout)["machines"]) == (2, [])
+        assert bool(json.loads(as_json.stdout)["errors"]) == (name != "empty")
+        assert "bad.yaml" not in as_json.stderr
+
+
 def test_a_broken_file_is_named_on_stderr_and_the_rest_is_printed(
     cli: Cli, machines_dir: Path, demo_fleet: DemoFleet
 ) -> None:
@@ -93,6 +108,7 @@ def test_a_broken_file_is_named_on_stderr_and_the_rest_is_printed(
     assert done.returncode == 0
     assert "ada" in done.stdout
     assert "bad.yaml" in done.stderr
+    assert "bad.yaml" not in done.stdout
     assert "network" in done.stderr
 
 

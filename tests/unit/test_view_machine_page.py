@@ -110,7 +110,8 @@ File
 GINA = """
 State
   ✗ offline (key changed)  never heard
-    host key changed: polling stopped; compare both fingerprints, then approve the new key or reject it
+    host key changed, nothing is asked: find out why; if the new key is right, remove the old one with
+    `ssh-keygen -R` and log in once with `ssh`, or set ssh.host_key in the machine file
   not connected to gina.lan
 Host key
   offered   ED25519 SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo

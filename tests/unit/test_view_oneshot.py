@@ -4,11 +4,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import NOW, judged, make_copy, make_fleet, make_machine, make_offline, make_snapshot
-from fleettui.model.machine import ConfigProblem
+from builders import (
+    NOW,
+    judged,
+    make_copy,
+    make_fleet,
+    make_machine,
+    make_offline,
+    make_pending,
+    make_snapshot,
+)
+from fleettui.model.machine import ConfigProblem, SshSettings
 from fleettui.model.snapshot import SourceStatus
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.glyphs import ASCII
@@ -16,6 +27,7 @@ from fleettui.view.oneshot import status_lines
 from fleettui.view.problems import check_lines, machine_lines, problem_lines
 from fleettui.view.summary import summarize, summary_cells
 from fleettui.view.text import cell_width
+from fleettui.view.trouble import trust_steps
 from sample_fleet import sample_fleet
 
 STATUS_120 = """
@@ -50,10 +62,15 @@ dora      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  1s
 enno      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  1s
   ▲ nvidia-smi: NVIDIA driver/library version mismatch: reboot or reload the driver
 
-gina      ✗ key changed  approved SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw, now SHA256:Vd3hY0dPq7mJH0iT0r3m0p…
+gina      ✗ key changed  approved SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw, now
+                         SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo (KXO6-CY5H)
+  · find out why the key changed; if the new one is right, forget the old one and log in once: ssh-keygen -R gina.lan;
+    ssh gina.lan
+  · or name it in machines/gina.yaml: ssh: {host_key: SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo}
 
 kiosk     ? pending    KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo
-  approve it with: fleettui machines approve kiosk
+  · compare the fingerprint on the machine; if it is right, log in once: ssh kiosk.lan
+  · or name it in machines/kiosk.yaml: ssh: {host_key: SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo}
 
 pve52     ✗ offline    no answer on port 22 (timeout); next try in 12 s  (last seen 4m ago)
 
@@ -62,8 +79,6 @@ spark     ● healthy    CPU  12 %  RAM   43/122 GiB  1s
   gpt-oss:120b  38.1 GiB · 100 % GPU · ctx 32768 · expires in 29m
 
 zoe       ? unknown    connecting to 192.0.2.9:22
-
-▲ machines/x.yaml:3: network.hostname: required key is missing
 """
 
 
@@ -81,6 +96,29 @@ def test_no_line_is_wider_than_the_terminal(width: int, is_ascii: bool) -> None:
     assert all(cell_width(line) <= width and line == line.rstrip() for line in lines)
     assert all(line.isprintable() for line in lines)
     assert not is_ascii or all(line.isascii() for line in lines)
+
+
+def test_without_a_terminal_nothing_is_cut() -> None:
+    whole = status_lines(sample_fleet(), NOW)
+    shown = status_lines(sample_fleet(), NOW, 60)
+    assert whole[0] == STATUS_120.splitlines()[1]
+    assert "…" not in "".join(whole)
+    assert any(line.endswith("2cQyB1uE5s8rZkKo (KXO6-CY5H)") for line in whole)
+    advice = next(line for line in whole if "library version mismatch" in line)
+    start = next(index for index, line in enumerate(shown) if line.startswith("  ▲ nvidia-smi: NVIDIA"))
+    assert " ".join(line.strip() for line in shown[start : start + 2]) == advice.strip(), "wrapped, not cut"
+
+
+def test_how_to_trust_a_host_key_names_what_works() -> None:
+    ssh = SshSettings(host="10.0.0.7", user="mia", port=2222, jump="gate")
+    pending = make_pending(machine=make_machine("kiosk", ssh=ssh))
+    changed = dataclasses.replace(pending, trust="key_changed")
+    assert trust_steps(pending)[0].endswith("log in once: ssh -J gate -p 2222 mia@10.0.0.7")
+    assert trust_steps(changed)[0].endswith(
+        "ssh-keygen -R '[10.0.0.7]:2222'; ssh -J gate -p 2222 mia@10.0.0.7"
+    )
+    assert trust_steps(pending)[1].startswith("or name it in machines/kiosk.yaml: ssh: {host_key: SHA256:")
+    assert trust_steps(make_snapshot()) == ()
 
 
 def test_an_offline_machine_shows_its_last_values_with_their_age() -> None:

@@ -37,12 +37,12 @@ def is_terminal() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
 
 
-def terminal_width(default: int = 120) -> int:
-    """Columns of the terminal on stdout, or `default` where there is none."""
+def terminal_width() -> int | None:
+    """Columns of the terminal on stdout, None where there is none."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or default
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
     except (OSError, ValueError):
-        return default
+        return None
 
 
 def discard() -> None:

@@ -10,20 +10,43 @@ from fleettui.fleet.oneshot import poll_fleet_once
 from fleettui.fleet.service import FleetSettings
 from fleettui.model.snapshot import FleetSnapshot
 
+DEMO_STEP = "or look at a simulated fleet: fleettui demo"
+NEXT_STEPS = (
+    "write a file for each machine (see docs/machines.md), or name another folder with --machines",
+    DEMO_STEP,
+)
+
 
 def poll_once(
-    folders: Folders, needs: Needs, deadline_s: float, only: tuple[str, ...] | None = None
+    folders: Folders,
+    needs: Needs,
+    deadline_s: float,
+    only: tuple[str, ...] | None = None,
+    *,
+    is_told: bool = True,
 ) -> FleetSnapshot:
-    """One poll of all machines of the folder. Raises CommandError when there is nothing to poll."""
+    """One poll of all machines of the folder. `is_told`: broken files are named on stderr. Raises
+    CommandError when there is no machine file at all."""
     settings = FleetSettings(folders.machines_dir, folders.interval_s, needs, only)
     fleet = poll_fleet_once(settings, deadline_s)
-    report_problems(fleet)
-    if not fleet.machines and not fleet.problems and only is None:
-        raise CommandError(
-            f"no machine files in {folders.machines_dir}",
-            "write one file for each machine (see docs/machines.md), or look at the demo: fleettui demo",
-        )
+    if not fleet.machines and not fleet.problems and only is None and is_told:
+        raise CommandError(f"no machine file in {folders.machines_dir}", *NEXT_STEPS)
+    if is_told:
+        report_problems(fleet)
     return fleet
+
+
+def check_folder(fleet: FleetSnapshot, folders: Folders) -> None:
+    """Raises CommandError when the folder gave no machine: there is nothing that could be printed."""
+    if fleet.machines:
+        return
+    if any(problem.file == folders.machines_dir for problem in fleet.problems):
+        raise CommandError(f"no machines: {fleet.problems[0].file}: {fleet.problems[0].message}", DEMO_STEP)
+    if not fleet.problems:
+        raise CommandError(f"no machine file in {folders.machines_dir}", *NEXT_STEPS)
+    raise CommandError(
+        f"no usable machine file in {folders.machines_dir}", "correct the files named above", DEMO_STEP
+    )
 
 
 def report_problems(fleet: FleetSnapshot) -> None:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
-from fleettui.cli.polling import poll_once, report_problems
+from fleettui.cli.polling import check_folder, poll_once, report_problems
 from fleettui.fleet.needs import EVERYTHING
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
@@ -27,9 +27,22 @@ def status_command(arguments: Namespace) -> int:
 
         return run_serving(_watch(folders, names, is_json))
     _check_names(folders, names)
-    fleet = poll_once(folders, EVERYTHING, getattr(arguments, "deadline", 10.0), names or None)
-    _print(fleet, is_json=is_json, is_compact=False)
+    deadline_s = getattr(arguments, "deadline", 10.0)
+    fleet = poll_once(folders, EVERYTHING, deadline_s, names or None, is_told=False)
+    if is_json:  # its document names broken files itself, and is printed on failure too
+        _print(fleet, is_json=True, is_compact=False)
+        check_folder(fleet, folders)
+    else:
+        _tell_broken_files(fleet, folders)
+        check_folder(fleet, folders)
+        _print(fleet, is_json=False, is_compact=False)
     return _exit_code(fleet)
+
+
+def _tell_broken_files(fleet: FleetSnapshot, folders: Folders) -> None:
+    """stderr: the problems of files; that of the folder itself ends the command with its own text."""
+    if fleet.machines or not any(problem.file == folders.machines_dir for problem in fleet.problems):
+        report_problems(fleet)
 
 
 def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
@@ -40,6 +53,8 @@ def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
     from fleettui.config.machine_folder import load_machines
 
     known = [machine.name for machine in load_machines(folders.machines_dir).machines]
+    if not known:
+        return  # the poll finds out why, and says so
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known)
@@ -72,8 +87,11 @@ async def _watch(folders: Folders, names: tuple[str, ...], is_json: bool) -> int
     service = make_service(folders, "status --watch")
     await service.start()
     try:
-        report_problems(service.snapshot)
+        told: object = None
         while True:
+            if not is_json and service.snapshot.problems != told:
+                told = service.snapshot.problems
+                report_problems(service.snapshot)
             await asyncio.sleep(service.interval_s)
             fleet = service.snapshot
             if names:

@@ -17,12 +17,18 @@ SILENCE_MIN_S = 6.0
 DISK_LIMIT_PERCENT = 95
 _ORDER: dict[Severity, int] = {"offline": 0, "unhealthy": 1, "degraded": 2, "note": 3}
 _TRUST_REASONS = {
-    "pending": ("note", "pending", "host key not approved yet: compare the fingerprint, then approve it"),
-    "rejected": ("note", "rejected", "host key rejected: nothing is asked until it is approved"),
+    "pending": (
+        "note",
+        "pending",
+        "host key not known yet: compare the fingerprint on the machine, then log in once with `ssh` "
+        "(known_hosts) or set ssh.host_key in the machine file",
+    ),
+    "rejected": ("note", "rejected", "host key rejected: nothing is asked until ssh.host_key names it"),
     "key_changed": (
         "offline",
         "key_changed",
-        "host key changed: polling stopped; compare both fingerprints, then approve the new key or reject it",
+        "host key changed, nothing is asked: find out why; if the new key is right, remove the old one with "
+        "`ssh-keygen -R` and log in once with `ssh`, or set ssh.host_key in the machine file",
     ),
 }
 _NEXT_STEP: dict[LinkStage, str] = {

@@ -12,6 +12,8 @@ from fleettui.net.hops import Hop
 from fleettui.net.login_client import LoginClient
 from fleettui.net.settings import ConnectorSettings
 
+TRUST_STEP = "log in once with `ssh` (known_hosts) or set ssh.host_key in the machine file"
+
 
 def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dialer) -> LinkError:
     """The operator's words for what ended a login."""
@@ -56,9 +58,12 @@ def _explain_host_key(where: str, reason: str, client: LoginClient) -> LinkError
     shown = f"{offer.key_type} {offer.fingerprint}"
     if client.verdict == "changed":
         known = ", ".join(offer.expected)
-        text = f"{where}: HOST KEY CHANGED: now {shown}, known is {known}; find out why before you approve it"
+        text = (
+            f"{where}: HOST KEY CHANGED: now {shown}, known is {known}; find out why; if it is right, "
+            "remove the old one with `ssh-keygen -R` and log in once with `ssh`, or set ssh.host_key"
+        )
     else:
-        text = f"{where}: unknown host key {shown}; compare it on the machine, then approve it"
+        text = f"{where}: unknown host key {shown}; compare it on the machine, then {TRUST_STEP}"
     return LinkError("host key", text, offer=offer, is_retryable=False)
 
 

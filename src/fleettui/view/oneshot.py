@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from fleettui.model.readings import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.model.unknown import Unknown
@@ -12,53 +14,79 @@ from fleettui.view.flags import flag_texts
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.layout import Layout, make_layout
 from fleettui.view.machine_view import MachineView
-from fleettui.view.problems import problem_line
 from fleettui.view.summary import summary_cells
-from fleettui.view.text import cell_width, clean, clip, fit
-from fleettui.view.trouble import trouble_cells
+from fleettui.view.text import cell_width, clean, clip, fit, wrap
+from fleettui.view.trouble import trouble_cells, trust_steps
 from fleettui.view.units import age, celsius, gib_text, kib_gib, percent_prose
 
 _INDENT = "  "
 _NAME_MAX = 40
+_PIPE_WIDTH = 120
+"""Columns that bars and the summary take where there is no terminal."""
+_UNCUT = 10_000
+_MIN_WRAP = 20
+"""Narrower sentences are cut: wrapped they would fill the screen."""
 
 
-def status_lines(fleet: FleetSnapshot, now: float, width: int, glyphs: Glyphs = UNICODE) -> list[str]:
-    """Lines of at most `width` columns: summary, then each machine with GPUs, copies and reasons."""
-    layout = make_layout(max(width, 40), (), interval_s=fleet.interval_s, glyphs=glyphs, has_hints=False)
+def status_lines(
+    fleet: FleetSnapshot, now: float, width: int | None = None, glyphs: Glyphs = UNICODE
+) -> list[str]:
+    """Summary, then each machine with GPUs, copies and reasons. `width`: columns of the terminal, where
+    sentences wrap and figures are cut; None, where there is no terminal, cuts nothing."""
+    layout = make_layout(
+        max(width or _PIPE_WIDTH, 40), (), interval_s=fleet.interval_s, glyphs=glyphs, has_hints=False
+    )
     names = [clean(snapshot.name) for snapshot in fleet.machines]
     name_width = min(max(map(cell_width, names), default=0), _NAME_MAX)
-    lines = [text_of(summary_cells(fleet, now, width, glyphs))]
+    lines = [_Line("", text_of(summary_cells(fleet, now, width or _PIPE_WIDTH, glyphs)))]
     for snapshot in fleet.machines:
-        lines += ["", *machine_lines(snapshot, now, layout, name_width)]
-    if fleet.problems:
-        lines += ["", *(f"{glyphs.unhealthy} {problem_line(problem)}" for problem in fleet.problems)]
-    return [clip(glyphs.plain(line), width, glyphs.ellipsis).rstrip() for line in lines]
+        lines += [_Line("", ""), *_machine_lines(snapshot, now, layout, name_width)]
+    return [text for line in lines for text in _shaped(line, width, glyphs)]
 
 
-def machine_lines(snapshot: MachineSnapshot, now: float, layout: Layout, name_width: int) -> list[str]:
+class _Line(NamedTuple):
+    """One line before it meets the terminal's width."""
+
+    head: str
+    text: str
+    is_sentence: bool = False
+    """Wraps beside its head; else it is cut."""
+
+
+def _shaped(line: _Line, width: int | None, glyphs: Glyphs) -> list[str]:
+    head, text = glyphs.plain(line.head), glyphs.plain(line.text)
+    if width is None or cell_width(head + text.rstrip()) <= width:
+        return [(head + text).rstrip()]
+    indent = cell_width(head)
+    if not line.is_sentence or width - indent < _MIN_WRAP:
+        return [clip(head + text, width, glyphs.ellipsis).rstrip()]
+    first, *rest = wrap(text, width - indent)
+    return [head + first, *(" " * indent + part for part in rest)]
+
+
+def _machine_lines(snapshot: MachineSnapshot, now: float, layout: Layout, name_width: int) -> list[_Line]:
     """All lines of one machine."""
     view = MachineView(snapshot, now, layout)
     lines = [_machine_line(view, name_width)]
-    if snapshot.trust == "pending" and snapshot.link.offer is not None:
-        lines.append(f"{_INDENT}approve it with: fleettui machines approve {clean(snapshot.name)}")
+    lines += [_Line(f"{_INDENT}{layout.glyphs.dot} ", step, True) for step in trust_steps(snapshot)]
     if snapshot.gpu is not None:
         lines += _gpu_lines(view)
     lines += _copy_lines(view)
     reasons = snapshot.reasons[1:] if snapshot.health == "offline" else snapshot.reasons
     if snapshot.trust == "approved":
-        lines += [_INDENT + _reason_text(reason, layout.glyphs) for reason in reasons]
+        lines += [_reason_line(reason, layout.glyphs) for reason in reasons]
     return lines
 
 
-def _machine_line(view: MachineView, name_width: int) -> str:
+def _machine_line(view: MachineView, name_width: int) -> _Line:
     """`ada  ● healthy   CPU 12 %  RAM 38/128 GiB  1s  ⚑ maintenance …`."""
     snapshot, glyphs = view.snapshot, view.layout.glyphs
     word = snapshot.health if snapshot.trust == "approved" else snapshot.trust.replace("_", " ")
     state = f"{glyphs.of_health(snapshot.health)} {word}"
     start = f"{fit(clean(snapshot.name), name_width)}  {state:<11}"
     if not view.is_answering:
-        text = f"{start}  {text_of(trouble_cells(view, 400))}"
-        return "  ".join([text, *_seen(view), *_flags(view)])
+        trouble = text_of(trouble_cells(view, _UNCUT))
+        return _Line(f"{start}  ", "  ".join([trouble, *_seen(view), *_flags(view)]), True)
     parts = [start]
     cpu, memory = snapshot.cpu, snapshot.memory
     if cpu is not None and not isinstance(cpu.busy_percent, Unknown):
@@ -70,7 +98,7 @@ def _machine_line(view: MachineView, name_width: int) -> str:
     parts.append(age(view.age_s))
     if view.is_stale:
         parts.append("stale")
-    return "  ".join([*parts, *_flags(view)])
+    return _Line("", "  ".join([*parts, *_flags(view)]))
 
 
 def _seen(view: MachineView) -> list[str]:
@@ -82,7 +110,7 @@ def _flags(view: MachineView) -> list[str]:
     return [f"{view.layout.glyphs.flag} {text}" for text in flag_texts(view.snapshot, view.now)]
 
 
-def _gpu_lines(view: MachineView) -> list[str]:
+def _gpu_lines(view: MachineView) -> list[_Line]:
     """`[0] NVIDIA GeForce RTX 4090 | 41 °C, 12 % | 18.2 / 24.0 GiB | llama3.1:70b 17.4`, columns aligned."""
     snapshot = view.snapshot
     cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
@@ -98,7 +126,7 @@ def _gpu_lines(view: MachineView) -> list[str]:
         heat, load = celsius(card.temperature_c), percent_prose(card.utilisation_percent)
         head = f"{_INDENT}[{card.index:>{index_width}}] {fit(name, name_width)} | {heat:>5}, {load:>5}"
         tail = [f"{fit(memory, memory_width)}{old}", *_card_notes(view, card)]
-        lines.append(" | ".join([head, *tail]).rstrip())
+        lines.append(_Line("", " | ".join([head, *tail])))
     return lines
 
 
@@ -126,17 +154,17 @@ def _card_notes(view: MachineView, card: GpuCard) -> list[str]:
     return notes
 
 
-def _copy_lines(view: MachineView) -> list[str]:
+def _copy_lines(view: MachineView) -> list[_Line]:
     """A line for each copy: size, share on the GPU, context, time to expiry."""
     copies = view.snapshot.loaded
     names = [clean(copy.name) for copy in copies]
     width = min(max(map(cell_width, names), default=0), _NAME_MAX)
     return [
-        f"{_INDENT}{fit(name, width)}  {copy_line_text(copy, view.now)}".rstrip()
+        _Line("", f"{_INDENT}{fit(name, width)}  {copy_line_text(copy, view.now)}")
         for copy, name in zip(copies, names, strict=True)
     ]
 
 
-def _reason_text(reason: Reason, glyphs: Glyphs) -> str:
+def _reason_line(reason: Reason, glyphs: Glyphs) -> _Line:
     signs = {"offline": glyphs.offline, "unhealthy": glyphs.unhealthy, "degraded": glyphs.degraded}
-    return f"{signs.get(reason.severity, glyphs.dot)} {clean(reason.text)}"
+    return _Line(f"{_INDENT}{signs.get(reason.severity, glyphs.dot)} ", clean(reason.text), True)

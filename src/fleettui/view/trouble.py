@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
 from fleettui.view.machine_view import MachineView
 from fleettui.view.text import clean
@@ -22,6 +23,25 @@ def trouble_cells(view: MachineView, width: int) -> Cells:
     link = snapshot.link
     at = f" {clean(link.address)}" if link.address else f" {clean(snapshot.machine.hostname)}"
     return (Cell(f"connecting to{at}" if link.state == "connecting" else "not asked yet", "dim"),)
+
+
+def trust_steps(snapshot: MachineSnapshot) -> tuple[str, ...]:
+    """What to do about a host key that is not known or another than known; nothing without an offer."""
+    offer, machine = snapshot.link.offer, snapshot.machine
+    if snapshot.trust not in {"pending", "key_changed"} or offer is None:
+        return ()
+    ssh = machine.ssh
+    host = clean(ssh.host or machine.hostname)
+    words = ["ssh", *(["-J", ssh.jump] if ssh.jump else []), *(["-p", str(ssh.port)] if ssh.port else [])]
+    login = clean(" ".join([*words, f"{ssh.user}@{host}" if ssh.user else host]))
+    first = f"compare the fingerprint on the machine; if it is right, log in once: {login}"
+    if snapshot.trust == "key_changed":
+        known = f"'[{host}]:{ssh.port}'" if ssh.port not in {None, 22} else host
+        first = (
+            "find out why the key changed; if the new one is right, "
+            f"forget the old one and log in once: ssh-keygen -R {known}; {login}"
+        )
+    return first, f"or name it in {clean(machine.config_file)}: ssh: {{host_key: {clean(offer.fingerprint)}}}"
 
 
 def _offline_cells(view: MachineView, width: int) -> Cells:
