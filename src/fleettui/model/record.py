@@ -100,17 +100,53 @@ def _set_state(self: Any, state: Any) -> None:
         object.__setattr__(self, name, value)
 
 
+_UNCOMPILED_RECORDS = 200
+"""Compiling `__init__` pays from some hundred records on; a warm `--route` makes few of most classes."""
+
+
 class _FirstInit:
-    """Stands in for `__init__` until the first record is made: a process makes records of few classes."""
+    """`__init__` of the first records of a class, until a compiled one takes its place."""
+
+    __slots__ = ("fill", "left")
+
+    def __init__(self) -> None:
+        self.left = _UNCOMPILED_RECORDS
+        self.fill: Any = None
 
     def __get__(self, record: Any, cls: Any) -> Any:
-        made = next(base for base in cls.__mro__ if base.__dict__.get("__init__") is self)
-        made.__init__ = _make_init(made, made.__slots__, made._defaults)
-        return made.__init__ if record is None else made.__init__.__get__(record, cls)
+        if record is None:
+            return _compiled_init(cls)
+        if not self.left:
+            return _compiled_init(cls).__get__(record)
+        self.left -= 1
+        if self.fill is None:
+            self.fill = _uncompiled_init(cls)
+        return self.fill.__get__(record)
+
+
+def _uncompiled_init(cls: Any) -> Callable[..., None]:
+    names, defaults = cls.__slots__, cls._defaults
+    setters = {name: cls.__dict__[name].__set__ for name in names}
+
+    def __init__(self: Any, /, *given: Any, **named: Any) -> None:
+        chosen = dict(zip(names, given), **named)  # noqa: B905 - more values than fields are told below
+        values = {**defaults, **chosen}
+        if len(values) != len(names) or len(chosen) != len(given) + len(named):
+            _compiled_init(cls)(self, *given, **named)  # raises the TypeError that everybody knows
+            return
+        for name, value in values.items():
+            setters[name](self, value if value.__class__ is not _Factory else value.make())
+
+    return __init__
+
+
+def _compiled_init(cls: Any) -> Any:
+    """The compiled `__init__`, from now on that of the class."""
+    cls.__init__ = _make_init(cls, cls.__slots__, cls._defaults)
+    return cls.__init__
 
 
 _METHODS = {
-    "__init__": _FirstInit(),
     "__eq__": _equal,
     "__hash__": _hash,
     "__repr__": _show,
@@ -129,6 +165,7 @@ def _make_record(cls: Any) -> Any:
     space["_defaults"] = {name: space.pop(name) for name in names if name in space}
     space["__slots__"] = space["__match_args__"] = names
     space["_values"] = _values_getter(names)
+    space["__init__"] = _FirstInit()
     return type(cls.__name__, cls.__bases__, space)
 
 
