@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.layout import Layout
 from fleettui.view.rows import Row, count_rows, machine_rows
+from fleettui.view.ticking import is_ticking
 
 
 class _Kept(NamedTuple):
@@ -50,7 +51,9 @@ class FleetRows:
         kept = self._kept.get(snapshot.name)
         second = int(now)
         if kept is not None and kept.layout is layout and kept.is_open == is_open:
-            if kept.snapshot is snapshot and (kept.second == second or not is_visible):
+            if kept.snapshot is snapshot and (
+                kept.second == second or not is_visible or not is_ticking(snapshot, now, layout.interval_s)
+            ):
                 return kept.rows
             if not is_visible and count_rows(snapshot, layout, is_expanded=is_open) == len(kept.rows):
                 return kept.rows
