@@ -8,27 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import NOW
+from builders import NOW, judged, make_copy, make_fleet, make_machine, make_snapshot
+from fleettui.model.machine import EngineEndpoint
+from fleettui.model.snapshot import SourceStatus
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.glyphs import ASCII
 from fleettui.view.layout import fleet_layout
+from fleettui.view.machine_gpus import short_command
 from fleettui.view.machine_page import machine_page
+from fleettui.view.oneshot import status_lines
+from fleettui.view.rows import machine_rows
 from sample_fleet import sample_fleet
 
 ADA = """
 State
-  ● healthy  heard 1s ago
+  ● healthy  heard now
   connected to ada.lan:22 since 13:03 UTC
 GPUs
      GPU                                    VRAM  free   use   temp      power   fan  state
   0  RTX 4090  ▕███████████████▎▏  22.9/24.0 GiB   1.1  97 %  79 °C  212/450 W  30 %  P8
   1  RTX 4090  ▕████████████▎   ▏  18.3/24.0 GiB   5.7  30 %  38 °C  190/450 W  30 %  P8
 GPU processes
-  GPU   pid      VRAM  user    command
-  0    4242  22.1 GiB  ollama  /usr/local/bin/ollama runner --model /var/lib/ollama/blobs/sha256-00 --port 41234
-  1    4242  18.2 GiB  ollama  /usr/local/bin/ollama runner --model /var/lib/ollama/blobs/sha256-00 --port 41234
+  GPU   pid      VRAM  user    model         command
+  0    4242  22.1 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
+  1    4242  18.2 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
 Loaded models
-  llama3.1:70b  39.6 GiB · 100 % GPU · ctx 32768 · expires in 4m  GPU 0, 1
+  llama3.1:70b  39.6 GiB  100 % GPU  expires in 4m  GPU 0, 1  ctx 32768
 Declared and installed models
   llama3.1:70b  declared  loaded         39.6 GiB
   qwen2.5:32b   declared  not installed
@@ -45,14 +50,14 @@ Disks
 Network
   eno1  ↓ 0.4 MB/s  ↑ 1.1 MB/s
 Sources
-  gpu        ok  1s
-  processes  ok  1s
-  cpu        ok  1s
-  memory     ok  1s
-  disks      ok  1s
-  net        ok  1s
-  system     ok  1s
-  ollama     ok  1s
+  gpu        ok  now
+  processes  ok  now
+  cpu        ok  now
+  memory     ok  now
+  disks      ok  now
+  net        ok  now
+  system     ok  now
+  ollama     ok  now
 File
   file        machines/ada.yaml
   role        gpu-host
@@ -63,7 +68,7 @@ File
 """
 DORA = """
 State
-  ▲ unhealthy  heard 1s ago
+  ▲ unhealthy  heard now
     nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
     qwen3:8b is stopping since 13:58 UTC and still holds 6.0 GiB of VRAM
   connected to dora.lan:22 since 13:03 UTC
@@ -72,9 +77,9 @@ GPUs
   0  H100  ▕███████████████▍▏  77.0/80.0 GiB   3.0   0 %  38 °C  300/700 W  30 %  P8
   1  H100  ▕███████████████▎▏  76.0/80.0 GiB   4.0  40 %  38 °C  301/700 W  30 %  P8
 Loaded models
-  deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB · 100 % GPU · ctx 32768 · expires in 4m
-  nomic-embed-text:latest               0.6 GiB · 100 % GPU · ctx 32768 · pinned
-  qwen3:8b                              6.0 GiB · 100 % GPU · ctx 32768 · stopping
+  deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB  100 % GPU  expires in 4m  ctx 32768
+  qwen3:8b                                6.0 GiB  100 % GPU  stopping       ctx 32768
+  nomic-embed-text:latest                 0.6 GiB  100 % GPU  pinned         ctx 32768
 Declared and installed models
   deepseek-r1:70b-llama-distill-q4_K_M  loaded  140.0 GiB
   nomic-embed-text:latest               loaded  0.6 GiB
@@ -92,13 +97,13 @@ Network
   eno1  ↓ 0.4 MB/s  ↑ 1.1 MB/s
 Sources
   gpu        late  5m
-  processes  ok    1s
-  cpu        ok    1s
-  memory     ok    1s
-  disks      ok    1s
-  net        ok    1s
-  system     ok    1s
-  ollama     ok    1s
+  processes  ok    now
+  cpu        ok    now
+  memory     ok    now
+  disks      ok    now
+  net        ok    now
+  system     ok    now
+  ollama     ok    now
 File
   file        machines/dora.yaml
   role        gpu-host
@@ -164,3 +169,41 @@ def test_problems_of_its_file_stand_on_the_page() -> None:
     sections = machine_page(fleet.machines[0], NOW, fleet_layout(fleet, 100), (problem,))
     found = next(section for section in sections if section.title == "Problems in the file")
     assert text_of(found.lines[0]) == "machines/ada.yaml:3: network.hostname: required key is missing"
+
+
+def test_commands_are_short_and_keep_what_matters() -> None:
+    digest = "6c6c616d61332e31" * 4
+    runner = f"/usr/local/bin/ollama runner --ollama-engine --model /root/.ollama/models/blobs/sha256-{digest} --port 41"
+    assert short_command(runner) == "ollama runner --model 6c6c616d6133 --ollama-engine --port 41"
+    assert short_command("/usr/bin/vllm serve org/m --port 1") == "vllm serve org/m --port 1"
+    assert [short_command(odd) for odd in ("", "x", "x --model", "--model a")] == [
+        "",
+        "x",
+        "x --model",
+        "--model a",
+    ]
+
+
+def test_the_expiry_of_a_copy_outlives_its_quantisation() -> None:
+    copy = make_copy(quantization="Q4_K_M", parameter_size="70.6B")
+    snapshot = judged(make_snapshot(loaded=[copy]))
+    for width, parts in (
+        (80, ("39.6 GiB", "100 % GPU", "expires in 4m", "70.6B", "Q4_K_M")),
+        (48, ("expires in 4m",)),
+    ):
+        layout = fleet_layout(make_fleet(snapshot), width)
+        found = next(s for s in machine_page(snapshot, NOW, layout) if s.title == "Loaded models")
+        assert all(part in text_of(found.lines[0]) for part in parts)
+        assert "…" not in text_of(found.lines[0])
+
+
+def test_an_engine_that_cannot_be_asked_says_so() -> None:
+    machine = make_machine(engines=(EngineEndpoint("vllm", 8000),))
+    sources = {"vllm": SourceStatus("unsupported", error="fleettui cannot ask vllm yet")}
+    snapshot = judged(make_snapshot(machine=machine, engines=(), sources=sources))
+    text = "vLLM on port 8000 is declared; fleettui cannot ask it yet"
+    assert (snapshot.health, [reason.text for reason in snapshot.reasons]) == ("healthy", [text])
+    layout = fleet_layout(make_fleet(snapshot), 160)
+    assert text in text_of(machine_page(snapshot, NOW, layout)[0].lines[1])
+    assert "vllm not asked yet" in text_of(machine_rows(snapshot, NOW, layout)[0].cells)
+    assert f"  · {text}" in status_lines(make_fleet(snapshot), NOW)

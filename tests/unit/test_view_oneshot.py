@@ -33,33 +33,33 @@ from sample_fleet import sample_fleet
 STATUS_120 = """
 7/11 up · 7 GPUs · VRAM 124/378 GiB free · 1 offline · 1 key changed · 1 pending · 1 in maintenance · 1 problem in files
 
-ada       ● healthy    CPU  12 %  RAM   38/128 GiB  1s
+ada       ● healthy    CPU  12 %  RAM   38/128 GiB  now
   [0] NVIDIA GeForce RTX 4090 | 79 °C,  97 % | 22.9 / 24.0 GiB | llama3.1:70b 22.1
   [1] NVIDIA GeForce RTX 4090 | 38 °C,  30 % | 18.3 / 24.0 GiB | llama3.1:70b 18.2
-  llama3.1:70b  39.6 GiB · 100 % GPU · ctx 32768 · expires in 4m
+  llama3.1:70b   39.6 GiB  100 % GPU  expires in 4m   ctx 32768
 
-app-host  ● healthy    CPU  12 %  RAM   38/128 GiB  cpu only  1s
-  phi3:mini  2.2 GiB · CPU · ctx 32768 · expires in 1m
+app-host  ● healthy    CPU  12 %  RAM   38/128 GiB  cpu only  now
+  phi3:mini    2.2 GiB        CPU  expires in 1m   ctx 32768
 
-bora      ◐ degraded   CPU  12 %  RAM   38/128 GiB  1s
+bora      ◐ degraded   CPU  12 %  RAM   38/128 GiB  now
   [0] NVIDIA GeForce RTX 4090 | 38 °C,   4 % | 16.1 / 24.0 GiB | qwen2.5:32b 13.6, mia:python3.11 2.0
-  qwen2.5:32b  16.4 GiB · 83 % GPU · ctx 32768 · pinned
+  qwen2.5:32b   16.4 GiB   83 % GPU  pinned          ctx 32768
   ◐ GPU 1 missing: 2 declared, 1 measured
   · qwen2.5:32b is only 83 % on the GPU, the rest in RAM: slow
 
-cleo      ● healthy    CPU  12 %  RAM   38/128 GiB  1s  ⚑ maintenance "fan swap" mia, 2h
+cleo      ● healthy    CPU  12 %  RAM   38/128 GiB  now  ⚑ maintenance "fan swap" mia, 2h
   [0] NVIDIA GeForce RTX 4090 | 38 °C,   0 % |  0.0 / 24.0 GiB
 
-dora      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  1s
+dora      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  now
   [0] NVIDIA H100 80GB HBM3 | 38 °C,   0 % | 77.0 / 80.0 GiB (5m old)
   [1] NVIDIA H100 80GB HBM3 | 38 °C,  40 % | 76.0 / 80.0 GiB (5m old)
-  deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB · 100 % GPU · ctx 32768 · expires in 4m
-  nomic-embed-text:latest               0.6 GiB · 100 % GPU · ctx 32768 · pinned
-  qwen3:8b                              6.0 GiB · 100 % GPU · ctx 32768 · stopping
+  deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB  100 % GPU  expires in 4m   ctx 32768
+  qwen3:8b                                6.0 GiB  100 % GPU  stopping        ctx 32768
+  nomic-embed-text:latest                 0.6 GiB  100 % GPU  pinned          ctx 32768
   ▲ nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
   · qwen3:8b is stopping since 13:58 UTC and still holds 6.0 GiB of VRAM
 
-enno      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  1s
+enno      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  now
   ▲ nvidia-smi: NVIDIA driver/library version mismatch: reboot or reload the driver
 
 gina      ✗ key changed  approved SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw, now
@@ -74,9 +74,9 @@ kiosk     ? pending    KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQ
 
 pve52     ✗ offline    no answer on port 22 (timeout); next try in 12 s  (last seen 4m ago)
 
-spark     ● healthy    CPU  12 %  RAM   43/122 GiB  1s
+spark     ● healthy    CPU  12 %  RAM   43/122 GiB  now
   [0] NVIDIA GB10 | 35 °C,   0 % | 38.1 / 121.7 GiB shared | gpt-oss:120b 38.1
-  gpt-oss:120b  38.1 GiB · 100 % GPU · ctx 32768 · expires in 29m
+  gpt-oss:120b   38.1 GiB  100 % GPU  expires in 29m  ctx 32768
 
 zoe       ? unknown    connecting to 192.0.2.9:22
 """
@@ -196,6 +196,6 @@ def test_a_machine_whose_sources_were_never_read() -> None:
     bare = make_snapshot(gpus=1, cpu=None, memory=None, gpu=None, engines=(), sources=sources)
     lines = status_lines(make_fleet(judged(bare)), NOW, 100)
     assert lines[2:] == [
-        "ada  ▲ unhealthy  1s",
+        "ada  ▲ unhealthy  now",
         "  ▲ nvidia-smi does not answer since 13:03 UTC: a hung driver needs a reboot",
     ]

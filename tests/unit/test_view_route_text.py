@@ -27,7 +27,7 @@ from sample_fleet import sample_fleet
 
 RESIDENT = """
 route llama3.1:70b  (1 eligible of 11, data 1.0 s old)
- 1 ada       tier 0  resident, 100 % GPU, ctx 32768  free 5.7 GiB (GPU 1)
+ 1 ada       tier 0  free 5.7 GiB (GPU 1)  resident, 100 % GPU, ctx 32768
  - app-host  not_installed
  - bora      not_installed
  - cleo      maintenance "fan swap" by mia since 12:03 UTC; not_installed
@@ -41,7 +41,7 @@ route llama3.1:70b  (1 eligible of 11, data 1.0 s old)
 """
 COLD = """
 route qwen3:8b  (1 eligible of 11, data 1.0 s old)
- 1 ada       tier 4  installed, cold, needs 6.2 GiB = file size x 1.2 (assumed), on several GPUs  free 5.7 GiB (GPU 1)
+ 1 ada       tier 4  free 5.7 GiB (GPU 1)  installed, cold, needs 6.2 GiB = file size x 1.2 (assumed), on several GPUs
  - app-host  not_installed
  - bora      not_installed
  - cleo      maintenance "fan swap" by mia since 12:03 UTC; not_installed

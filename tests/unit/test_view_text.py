@@ -79,7 +79,7 @@ def test_units() -> None:
     assert [units.age(v) for v in (None, 3.7)] == ["–", "3s"]
     assert units.count(1, "copy", "copies") == "1 copy"
     assert units.count(0, "GPU") == "0 GPUs"
-    assert [units.percent(unknown), units.percent(12.4), units.percent_prose(12.4)] == ["–", "12%", "12 %"]
+    assert [units.percent(unknown, 4), units.percent(12.4, 4), units.percent(12.4, 5)] == ["–", "12%", "12 %"]
     assert [units.celsius(41), units.watts(212.4), units.rate(1.1e6)] == ["41 °C", "212 W", "1.1 MB/s"]
 
 
@@ -119,8 +119,10 @@ def test_bars() -> None:
     assert bar_text(0.53, 4) == "██▏ "
     assert bar_text(1, 4) == "████"
     assert bar_text(7, 4) == "████"
-    assert bar_text(0.5, 4, ASCII) == "##  "
+    assert bar_text(0.5, 4, ASCII.bar_parts) == "##  "
     assert text_of(bar_cells(0.5, 6, (70, 90), ASCII)) == "[##  ]"
+    assert text_of(bar_cells(0.4, 7, (70, 90), UNICODE, UNICODE.card_bar_parts)) == "▕▄▄   ▏"
+    assert text_of(bar_cells(0.5, 7, (70, 90), UNICODE, UNICODE.card_bar_parts)) == "▕▄▄▖  ▏"
     assert [cell.tone for cell in bar_cells(0.95, 6, (70, 90), UNICODE)] == ["faint", "bar_bad", "faint"]
     assert text_of(bar_cells(None, 6, (70, 90))) == "▕    ▏"
     assert width_of(bar_cells(0.3, 2, (70, 90))) == 2

@@ -119,7 +119,7 @@ def judge_cold(snapshot: MachineSnapshot, match: Match, query: RouteQuery, free:
         return Verdict(TIER_FITS, reason, need, tuple(rejections))
     if has_no_gpu(snapshot):
         return Verdict(TIER_OFFLOAD, "installed, cold, CPU only", need, tuple(rejections))
-    reason = f"installed, cold, partly in RAM: needs {gib(need.mib)} GiB = {need.basis}, {gib(summed)} free"
+    reason = f"installed, cold, partly in RAM: needs {gib(need.mib)} GiB = {need.basis}, more than is free"
     return Verdict(TIER_OFFLOAD, reason, need, tuple(rejections))
 
 

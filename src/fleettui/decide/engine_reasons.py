@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.decide.engine_words import ENGINE_TITLES, engine_title, engine_trouble
 from fleettui.decide.gpu_reasons import LATE_LIMIT_S
 from fleettui.model.clock import hh_mm
+from fleettui.model.engines import unasked_engines
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
 from fleettui.model.unknown import Unknown
@@ -22,7 +23,14 @@ def engine_status(snapshot: MachineSnapshot, engine: EngineReading) -> SourceSta
 
 def engine_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None = None) -> list[Reason]:
     """Engines that do not answer, refuse us, or are something else."""
-    reasons: list[Reason] = []
+    reasons = [
+        Reason(
+            "note",
+            "engine_not_asked",
+            f"{engine_title(endpoint.kind, endpoint.port)} is declared; fleettui cannot ask it yet",
+        )
+        for endpoint in unasked_engines(snapshot)
+    ]
     seen = set()
     for engine in snapshot.engines:
         seen |= {engine.kind, f"{engine.kind}:{engine.port}"}

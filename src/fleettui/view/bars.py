@@ -34,9 +34,8 @@ def tone_for(value: Maybe[float], limits: Limits) -> Tone:
     return "good" if value < limits[0] else "warn" if value < limits[1] else "bad"
 
 
-def bar_text(fraction: float, width: int, glyphs: Glyphs = UNICODE) -> str:
+def bar_text(fraction: float, width: int, parts: tuple[str, ...] = UNICODE.bar_parts) -> str:
     """`width` columns filled from the left; a value above 0 shows at least the thinnest part."""
-    parts = glyphs.bar_parts
     steps = len(parts) - 1
     filled = round(min(1.0, max(0.0, fraction)) * width * steps)
     if fraction > 0 and filled == 0 and width > 0:
@@ -46,8 +45,15 @@ def bar_text(fraction: float, width: int, glyphs: Glyphs = UNICODE) -> str:
     return text + " " * (width - len(text))
 
 
-def bar_cells(fraction: float | None, width: int, limits: Limits, glyphs: Glyphs = UNICODE) -> Cells:
-    """A framed bar of `width` columns in all; an unknown fraction leaves it blank."""
+def bar_cells(
+    fraction: float | None,
+    width: int,
+    limits: Limits,
+    glyphs: Glyphs = UNICODE,
+    parts: tuple[str, ...] | None = None,
+) -> Cells:
+    """A framed bar of `width` columns in all; an unknown fraction leaves it blank. `parts`: as
+    `glyphs.bar_parts`, which they replace."""
     inner = width - 2
     if inner <= 0:
         return (Cell(" " * max(0, width)),)
@@ -55,5 +61,5 @@ def bar_cells(fraction: float | None, width: int, limits: Limits, glyphs: Glyphs
         middle = Cell(" " * inner, "bar_dim")
     else:
         tone = tone_for(fraction * 100, limits)
-        middle = Cell(bar_text(fraction, inner, glyphs), _BAR_TONES.get(tone, "bar_dim"))
+        middle = Cell(bar_text(fraction, inner, parts or glyphs.bar_parts), _BAR_TONES.get(tone, "bar_dim"))
     return (Cell(glyphs.bar_left, "faint"), middle, Cell(glyphs.bar_right, "faint"))

@@ -58,7 +58,7 @@ def cpu(view: MachineView, width: int) -> Cells:
     reading = view.snapshot.cpu
     if reading is None or isinstance(reading.busy_percent, Unknown):
         return UNKNOWN
-    return (Cell(percent(reading.busy_percent), "dim" if view.is_stale else "plain"),)
+    return (Cell(percent(reading.busy_percent, width), "dim" if view.is_stale else "plain"),)
 
 
 def ram(view: MachineView, width: int) -> Cells:
@@ -76,7 +76,7 @@ def disk(view: MachineView, width: int) -> Cells:
     full = fullest_disk_percent(view.snapshot)
     if isinstance(full, Unknown):
         return UNKNOWN
-    return (Cell(percent(full), "warn" if full > 95 else "dim"),)
+    return (Cell(percent(full, width), "warn" if full > 95 else "dim"),)
 
 
 def net(view: MachineView, width: int) -> Cells:

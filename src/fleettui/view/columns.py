@@ -16,6 +16,7 @@ from fleettui.view import gpu_cells as gpu
 from fleettui.view.cells import Align, Cells
 from fleettui.view.figures import fullest_disk_percent, hottest_c, mean_utilisation, net_rates, total_power_w
 from fleettui.view.machine_view import MachineView
+from fleettui.view.units import PERCENT_WIDTH
 
 MachineCells = Callable[[MachineView, int], Cells]
 """(machine, width) -> cells; the row pads and cuts."""
@@ -48,6 +49,8 @@ class Column:
     max_width: int = 0
     weight: int = 0
     """Share of spare room; 0 keeps `min_width`."""
+    roomy_width: int = 0
+    """`min_width` from `layout.ROOMY` columns on; 0: the same."""
     comfort: int = 0
     """Width that columns of priority 8 and more must leave to this one; 0: `min_width`."""
     is_descending_first: bool = False
@@ -71,15 +74,15 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "vram", "VRAM", "Used and total VRAM in GiB, all GPUs together; `shared` where CPU and GPU share it",
         20, 0, gpu.vram, gpu.gpu_vram, lambda s, _: known_value(free_vram(s).sum_mib),
-        max_width=40, weight=2, comfort=28, is_descending_first=True,
+        max_width=34, weight=2, comfort=28, is_descending_first=True,
     ),
     Column(
         "gpu", "GPU", "Utilisation, mean over the GPUs", 4, 1,
         gpu.utilisation, gpu.gpu_utilisation, lambda s, _: known_value(mean_utilisation(s)),
-        align="right", is_descending_first=True,
+        align="right", roomy_width=PERCENT_WIDTH, is_descending_first=True,
     ),
     Column(
-        "temp", "°C", "Temperature of the hottest GPU", 3, 8,
+        "temp", "temp", "Temperature of the hottest GPU", 6, 8,
         gpu.temperature, gpu.gpu_temperature, lambda s, _: known_value(hottest_c(s)),
         align="right", is_descending_first=True,
     ),
@@ -90,13 +93,13 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "models", "models", "Copies with GiB and time to expiry; on a GPU's line those proven to lie there",
-        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=72, weight=4, comfort=36,
+        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=72, weight=4, comfort=46,
         is_descending_first=True,
     ),
     Column(
         "cpu", "CPU", "Processor load, all cores", 4, 4, cells.cpu, cells.blank_gpu,
         lambda s, _: known_value(s.cpu.busy_percent) if s.cpu is not None else None,
-        align="right", is_descending_first=True,
+        align="right", roomy_width=PERCENT_WIDTH, is_descending_first=True,
     ),
     Column(
         "ram", "RAM", "Used and total main memory in GiB", 9, 5, cells.ram, cells.blank_gpu,
@@ -106,7 +109,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "disk", "disk", "Fullest disk", 4, 10, cells.disk, cells.blank_gpu,
         lambda s, _: known_value(fullest_disk_percent(s)),
-        align="right", is_descending_first=True,
+        align="right", roomy_width=PERCENT_WIDTH, is_descending_first=True,
     ),
     Column(
         "net", "net MB/s", "Bytes received and sent, all interfaces", 13, 11, cells.net, cells.blank_gpu,
@@ -120,7 +123,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "note", "note", "Flags and the most severe reason", 24, 6, cells.note, gpu.gpu_note,
         lambda s, _: (not s.reasons, s.reasons[0].code if s.reasons else ""),
-        max_width=90, weight=3, comfort=40,
+        max_width=60, weight=1, comfort=24,
     ),
 )  # fmt: skip
 """In the order of the table."""

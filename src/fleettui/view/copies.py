@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from fleettui.model.readings import LoadedModel, ModelState
-from fleettui.model.unknown import Unknown
+from fleettui.model.unknown import Unknown, known_or
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.text import clean
 from fleettui.view.units import bytes_gib, remaining
@@ -43,14 +44,13 @@ def copy_cells(
     copy: LoadedModel, now: float, detail: Detail = "full", *, is_cpu_normal: bool = False
 ) -> Cells:
     """`llama3.1:70b 39.6 · 4m`, `qwen2.5:32b 13.6 (83 % GPU) · pinned`."""
-    cells = [Cell(clean(copy.name), "plain")]
+    cells = [Cell(short_name(copy), "plain")]
     if detail == "full" and not isinstance(copy.size_bytes, Unknown):
         cells.append(Cell(f" {bytes_gib(copy.size_bytes)}", "dim"))
     share = share_cell(copy)
     if detail != "name" and share is not None and not (is_cpu_normal and share.text == "CPU"):
-        cells.append(
-            Cell(f" ({share.text})" if detail == "full" else f" {share.text.replace(' ', '')}", share.tone)
-        )
+        text = f"({share.text})" if detail == "full" else share.text.replace(" ", "")
+        cells.append(Cell(f" {text}", share.tone))
     expiry = expiry_cell(copy, now)
     if expiry.text and (detail in {"full", "brief"} or copy.state != "loaded"):
         cells += [Cell(" · ", "faint"), expiry]
@@ -58,17 +58,40 @@ def copy_cells(
 
 
 def copy_line_text(copy: LoadedModel, now: float) -> str:
-    """Everything about a copy in one line: `39.6 GiB · 100 % GPU · ctx 32768 · Q4_K_M · 4m`."""
+    """Everything about a copy, the parts at the same place in each line and the most wanted ones first:
+    `39.6 GiB  100 % GPU  expires in 4m   ctx 32768  70.6B   Q4_K_M`."""
+    parts = zip(copy_parts(copy, now), _PART_WIDTHS, strict=True)
+    return "  ".join(
+        f"{part:>{-width}}" if width < 0 else f"{part:<{width}}" for part, width in parts
+    ).rstrip()
+
+
+_PART_WIDTHS = (-9, -9, 14, 10, 6, 0)
+"""Columns of size, GPU share, expiry, context, parameters, quantisation; negative: right-aligned."""
+PART_TITLES = ("size", "where", "expiry", "context", "params", "quant")
+
+
+def copy_parts(copy: LoadedModel, now: float) -> tuple[str, str, str, str, str, str]:
+    """Size, GPU share, expiry, context, parameters, quantisation; empty where unknown."""
     percent = copy.gpu_percent
-    parts = [
+    return (
         "" if isinstance(copy.size_bytes, Unknown) else f"{bytes_gib(copy.size_bytes)} GiB",
         "" if isinstance(percent, Unknown) else f"{percent} % GPU" if percent else "CPU",
+        _expiry_sentence(copy, now),
         "" if isinstance(copy.context, Unknown) else f"ctx {copy.context}",
         "" if isinstance(copy.parameter_size, Unknown) else clean(copy.parameter_size),
         "" if isinstance(copy.quantization, Unknown) else clean(copy.quantization),
-        _expiry_sentence(copy, now),
-    ]
-    return " · ".join(part for part in parts if part)
+    )
+
+
+def ordered_copies(copies: Sequence[LoadedModel]) -> list[LoadedModel]:
+    """The order of every list of copies: largest first, then by name."""
+    return sorted(copies, key=lambda copy: (-known_or(copy.size_bytes, 0), copy.name))
+
+
+def short_name(copy: LoadedModel) -> str:
+    """The name for tight cells: `x:latest` is `x` to an engine too."""
+    return clean(copy.name).removesuffix(":latest")
 
 
 def _expiry_sentence(copy: LoadedModel, now: float) -> str:

@@ -22,6 +22,8 @@ class Glyphs:
     bar_right: str = "▏"
     bar_parts: tuple[str, ...] = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█")
     """Nothing to full; the last one fills a column."""
+    card_bar_parts: tuple[str, ...] = ("", "▖", "▄")
+    """The same for a single GPU below its machine: thinner, so that bars of stacked rows stay apart."""
     ascending: str = "▴"
     descending: str = "▾"
     down: str = "↓"
@@ -57,6 +59,7 @@ ASCII = Glyphs(
     bar_left="[",
     bar_right="]",
     bar_parts=("", "#"),
+    card_bar_parts=("", "="),
     ascending="^",
     descending="v",
     down="<",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fleettui.model.readings import GpuCard
-from fleettui.model.unknown import Maybe, Unknown, known_or
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import bar_cells, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, dimmed, fit_cells, join_cells, width_of
-from fleettui.view.copies import DETAILS, copy_cells
+from fleettui.view.copies import DETAILS, copy_cells, ordered_copies, short_name
 from fleettui.view.figures import hottest_c, mean_utilisation, total_power_w
 from fleettui.view.machine_view import MachineView
 from fleettui.view.text import clean
-from fleettui.view.units import DASH, gib_short, gib_text, percent
+from fleettui.view.units import DASH, celsius, count, gib_short, gib_text, percent, watts
 
 UNKNOWN = (Cell(DASH, "unknown"),)
 
@@ -57,9 +57,9 @@ def gpu_heat(view: MachineView, card: GpuCard, width: int) -> Cells:
     parts = []
     if not isinstance(card.temperature_c, Unknown):
         tone = tone_for(card.temperature_c, view.layout.thresholds.temperature)
-        parts.append((Cell(f"{card.temperature_c}°C", tone if tone != "good" else "dim"),))
+        parts.append((Cell(celsius(card.temperature_c), tone if tone != "good" else "dim"),))
     if not isinstance(card.power_w, Unknown):
-        parts.append((Cell(f"{card.power_w:.0f} W", "dim"),))
+        parts.append((Cell(watts(card.power_w), "dim"),))
     return join_cells(parts, " ", "dim")
 
 
@@ -99,9 +99,10 @@ def _memory_cells(
     fraction = None
     if not isinstance(used, Unknown) and not isinstance(total, Unknown) and total > 0:
         fraction = used / total
-    bar = bar_cells(
-        fraction, max(4, width - figures_width - 1), view.layout.thresholds.memory, view.layout.glyphs
-    )
+    glyphs = view.layout.glyphs
+    parts = glyphs.card_bar_parts if is_gpu else glyphs.bar_parts
+    bar_width = max(4, width - figures_width - 1)
+    bar = bar_cells(fraction, bar_width, view.layout.thresholds.memory, glyphs, parts)
     tone: Tone = "unknown" if isinstance(used, Unknown) else "plain"
     cells = (*bar, Cell(f" {figures}", tone))
     return dimmed(cells) if view.is_gpu_stale else cells
@@ -110,16 +111,16 @@ def _memory_cells(
 def utilisation(view: MachineView, width: int) -> Cells:
     if view.has_no_gpu:
         return NOTHING
-    return _utilisation_cells(view, mean_utilisation(view.snapshot))
+    return _utilisation_cells(view, mean_utilisation(view.snapshot), width)
 
 
 def gpu_utilisation(view: MachineView, card: GpuCard, width: int) -> Cells:
-    return _utilisation_cells(view, card.utilisation_percent)
+    return _utilisation_cells(view, card.utilisation_percent, width)
 
 
-def _utilisation_cells(view: MachineView, value: Maybe[float]) -> Cells:
+def _utilisation_cells(view: MachineView, value: Maybe[float], width: int) -> Cells:
     tone = "dim" if view.is_gpu_stale else tone_for(value, view.layout.thresholds.utilisation)
-    return (Cell(percent(value), tone),)
+    return (Cell(percent(value, width), tone),)
 
 
 def temperature(view: MachineView, width: int) -> Cells:
@@ -133,7 +134,7 @@ def gpu_temperature(view: MachineView, card: GpuCard, width: int) -> Cells:
 def _temperature_cells(view: MachineView, value: Maybe[int]) -> Cells:
     tone = tone_for(value, view.layout.thresholds.temperature)
     tone = "dim" if view.is_gpu_stale else "plain" if tone == "good" else tone
-    return (Cell(DASH if isinstance(value, Unknown) else str(value), tone),)
+    return (Cell(celsius(value), tone),)
 
 
 def power(view: MachineView, width: int) -> Cells:
@@ -147,23 +148,27 @@ def gpu_power(view: MachineView, card: GpuCard, width: int) -> Cells:
 def _power_cells(view: MachineView, value: Maybe[float]) -> Cells:
     if isinstance(value, Unknown):
         return UNKNOWN
-    return (Cell(f"{value:.0f} W", "dim"),)
+    return (Cell(watts(value), "dim"),)
 
 
 def models(view: MachineView, width: int) -> Cells:
-    """As many copies as fit, then a count; what is slow or stopping comes first to the eye by its tone."""
+    """As many copies as fit, then a count; of an expanded machine the count, its copies stand below."""
     snapshot = view.snapshot
     if snapshot.engines and all(isinstance(engine.loaded, Unknown) for engine in snapshot.engines):
         return (Cell(f"{snapshot.engines[0].kind} {snapshot.engines[0].state.replace('_', ' ')}", "warn"),)
     if not snapshot.engines:
-        return UNKNOWN
+        unasked = view.unasked_engines
+        return (Cell(f"{unasked[0].kind} not asked yet", "dim"),) if unasked else UNKNOWN
+    if view.is_expanded:
+        copies = snapshot.loaded
+        return (Cell(count(len(copies), "copy", "copies"), "dim"),) if copies else NOTHING
     joined = _copies_that_fit(view, width)
     return dimmed(joined) if view.is_engine_stale else joined
 
 
 def _copies_that_fit(view: MachineView, width: int) -> Cells:
     """All copies with less and less said of each until they fit; where even names do not, a count."""
-    copies = sorted(view.snapshot.loaded, key=lambda copy: -known_or(copy.size_bytes, 0))
+    copies = ordered_copies(view.snapshot.loaded)
     is_cpu_normal = view.has_no_gpu
     for detail in DETAILS:
         parts = [copy_cells(copy, view.now, detail, is_cpu_normal=is_cpu_normal) for copy in copies]
@@ -182,24 +187,29 @@ def _copies_that_fit(view: MachineView, width: int) -> Cells:
 
 
 def gpu_models(view: MachineView, card: GpuCard, width: int) -> Cells:
-    """Copies that processes prove to lie on the card, with what they take there."""
+    """Copies that processes prove to lie on the card, with what they take there; where nothing does, what
+    is wrong with it: there is more room than in the note."""
+    shares = view.shares_on(card.index)
+    if card.fault is not None and not shares:
+        return (Cell(clean(card.fault.text), "bad"),)
     parts: list[Cells] = [
         (
-            Cell(clean(share.copy.name), "plain"),
+            Cell(short_name(share.copy), "plain"),
             Cell("" if isinstance(share.used_mib, Unknown) else f" {gib_text(share.used_mib)}", "dim"),
         )
-        for share in view.shares
-        if share.gpu_index == card.index
+        for share in shares
     ]
     if not view.layout.has("note"):
         parts += [(cell,) for cell in _others(view, card)]
     joined = join_cells(parts, ", ")
+    if width_of(joined) > width:  # names say more than a figure and half a name
+        joined = join_cells([part[:1] for part in parts], ", ")
     return dimmed(joined) if view.is_gpu_stale else joined
 
 
 def gpu_note(view: MachineView, card: GpuCard, width: int) -> Cells:
-    """A fault in words; processes of others."""
-    if card.fault is not None:
+    """A fault in words where copies take its place among the models; processes of others."""
+    if card.fault is not None and (view.shares_on(card.index) or not view.layout.has("models")):
         return (Cell(clean(card.fault.text), "bad"),)
     return join_cells([(cell,) for cell in _others(view, card)], ", ")
 

@@ -14,11 +14,14 @@ from fleettui.view.text import cell_width, clean
 
 NARROW = 80
 """Below, the table collapses to machine, health and VRAM."""
+ROOMY = 100
+"""From here columns stand two blanks apart and figures have a blank before their unit."""
 _NARROW_KEYS = ("machine", "health", "vram")
 _WORDLESS = 54
 """Below, health is a sign without its word."""
 _MACHINE_INDENT = 3
-_MACHINE_MIN, _MACHINE_MAX = 14, 28
+_MACHINE_MIN, _MACHINE_ROOMY, _MACHINE_MAX = 14, 16, 28
+"""The roomy one has place for `RTX A5000` and `A100-SXM4` below the machine's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +82,20 @@ def make_layout(
     """The layout for a width. `names`: machines, the longest decides the first column; `columns`: keys to
     choose from, None for all."""
     shown = max((cell_width(clean(name)) for name in names), default=0)
-    machine_width = min(max(shown + _MACHINE_INDENT, _MACHINE_MIN), _MACHINE_MAX, max(12, width // 3))
-    is_narrow = width < NARROW
-    gap = 1 if width < 100 else 2
+    least = _MACHINE_MIN if width < ROOMY else _MACHINE_ROOMY
+    machine_width = min(max(shown + _MACHINE_INDENT, least), _MACHINE_MAX, max(12, width // 3))
+    is_narrow, is_roomy = width < NARROW, width >= ROOMY
+    gap = 2 if is_roomy else 1
     wanted = set(columns) if columns is not None else {column.key for column in COLUMNS}
     offered = [
         column
         for column in COLUMNS
         if (column.key in _NARROW_KEYS if is_narrow else column.key in wanted or column.key == "machine")
     ]
-    minima = {column.key: column.min_width for column in offered}
+    minima = {
+        column.key: column.roomy_width if is_roomy and column.roomy_width else column.min_width
+        for column in offered
+    }
     minima["machine"] = machine_width
     if width < _WORDLESS:
         minima["health"] = 1

@@ -7,6 +7,7 @@ from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import bar_cells, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, dimmed
+from fleettui.view.copies import short_name
 from fleettui.view.gpu_cells import short_gpu_name
 from fleettui.view.layout import NARROW
 from fleettui.view.machine_view import MachineView
@@ -85,6 +86,20 @@ def _remarks(view: MachineView, card: GpuCard) -> list[str]:
     return remarks
 
 
+def short_command(command: str) -> str:
+    """The command without its folder; what it serves before its other options, a digest by its start."""
+    program, *words = command.split() or [""]
+    shown = [program.rpartition("/")[2] or program]
+    if "--model" in words[:-1]:
+        at = words.index("--model")
+        name = words[at + 1].rpartition("/")[2]
+        if name.startswith("sha256-"):
+            name = name.removeprefix("sha256-")[:12]
+        first = next(index for index, word in enumerate(words) if word.startswith("-"))
+        words = [*words[:first], "--model", name, *words[first:at], *words[at + 2 :]]
+    return " ".join(shown + words)
+
+
 def process_lines(view: MachineView) -> list[Line]:
     """Each compute process with its card, memory, user and command."""
     snapshot = view.snapshot
@@ -92,12 +107,14 @@ def process_lines(view: MachineView) -> list[Line]:
         return []
     cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
     index_of = {card.uuid: str(card.index) for card in cards if not isinstance(card.uuid, Unknown)}
+    copy_of = {share.pid: share.copy for share in view.shares}
     rows: list[tuple[Cells, ...]] = []
     for process in snapshot.processes.processes:
         is_placed = not isinstance(process.gpu_uuid, Unknown)
         gpu = index_of.get(process.gpu_uuid, DASH) if is_placed else DASH  # type: ignore[arg-type]
         memory = DASH if isinstance(process.used_mib, Unknown) else f"{gib_text(process.used_mib)} GiB"
         command = process.name if isinstance(process.command, Unknown) else process.command
+        copy = copy_of.get(process.pid)
         user = DASH if isinstance(process.user, Unknown) else clean(process.user)
         rows.append(
             (
@@ -105,7 +122,8 @@ def process_lines(view: MachineView) -> list[Line]:
                 (Cell(str(process.pid), "dim"),),
                 (Cell(memory),),
                 (Cell(user),),
-                (Cell(clean(command), "dim"),),
+                (Cell("" if copy is None else short_name(copy)),),
+                (Cell(short_command(clean(command)), "dim"),),
             )
         )
-    return table(("GPU", "pid", "VRAM", "user", "command"), rows, frozenset({1, 2}))
+    return table(("GPU", "pid", "VRAM", "user", "model", "command"), rows, frozenset({1, 2}))

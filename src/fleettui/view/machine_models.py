@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.names import is_served_as
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone
-from fleettui.view.copies import copy_line_text
+from fleettui.view.copies import copy_parts, ordered_copies, share_cell
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, table
 from fleettui.view.text import clean
@@ -16,19 +16,25 @@ def loaded_lines(view: MachineView) -> list[Line]:
     snapshot = view.snapshot
     installed = [(model.engine, model.name) for model in snapshot.installed]
     rows = []
-    for copy in snapshot.loaded:
+    for copy in ordered_copies(snapshot.loaded):
         is_here = any(e == copy.engine and is_served_as(e, name, copy.name) for e, name in installed)
-        gone = "" if is_here or not installed or copy.engine != "ollama" else "  not installed any more"
+        gone = "" if is_here or not installed or copy.engine != "ollama" else "not installed any more"
         cards = sorted({share.gpu_index for share in view.shares if share.copy is copy})
-        where = f"  GPU {', '.join(map(str, cards))}" if cards else ""
-        tone: Tone = "warn" if copy.state == "stopping" else "dim"
+        where = f"GPU {', '.join(map(str, cards))}" if cards else ""
+        size, share, expiry, *rest = copy_parts(copy, view.now)
+        is_slow = share_cell(copy) is not None and not view.has_no_gpu
         rows.append(
             (
                 (Cell(clean(copy.name)),),
-                (Cell(copy_line_text(copy, view.now) + where, tone), Cell(gone, "warn")),
+                (Cell(size),),
+                (Cell(share, "warn" if is_slow else "dim"),),
+                (Cell(expiry, "warn" if copy.state == "stopping" else "plain"),),
+                (Cell(gone, "warn"),),
+                (Cell(where, "dim"),),
+                *((Cell(text, "dim"),) for text in rest),
             )
         )
-    return table((), rows)
+    return table((), rows, frozenset({1, 2}), view.layout.width)
 
 
 def model_lines(view: MachineView) -> list[Line]:

@@ -20,7 +20,7 @@ from fleettui.view.problems import problem_line
 from fleettui.view.tables import Line, fields, table
 from fleettui.view.text import clean, wrap
 from fleettui.view.trouble import next_try_text
-from fleettui.view.units import DASH, age
+from fleettui.view.units import DASH
 
 
 class Section(NamedTuple):
@@ -71,7 +71,8 @@ def _state_lines(view: MachineView) -> list[Line]:
     snapshot, glyphs, link = view.snapshot, view.layout.glyphs, view.snapshot.link
     tone = HEALTH_TONES[snapshot.health]
     trust = "" if snapshot.trust == "approved" else f" ({snapshot.trust.replace('_', ' ')})"
-    heard = "never heard" if view.age_s is None else f"heard {age(view.age_s)} ago"
+    since = view.age_text(view.age_s)
+    heard = "never heard" if view.age_s is None else f"heard {since}" + ("" if since == "now" else " ago")
     lines: list[Line] = [
         (
             Cell(f"{glyphs.of_health(snapshot.health)} {snapshot.health}{trust}", tone),
@@ -123,7 +124,7 @@ def _source_lines(view: MachineView) -> list[Line]:
             (
                 (Cell(clean(name)),),
                 (Cell(status.state, tones.get(status.state, "dim")),),
-                (Cell(age(status.age_s(view.now)), "dim"),),
+                (Cell(view.age_text(status.age_s(view.now)), "dim"),),
                 (Cell(clean(status.error) if status.error else "", "warn"),),
             )
             for name, status in view.snapshot.sources.items()

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fleettui.model.engines import unasked_engines
+from fleettui.model.machine import EngineEndpoint
 from fleettui.model.residency import CardShare, shares_of
 from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import known_or
 from fleettui.model.vram import VramSum, has_no_gpu, vram_sum
+from fleettui.view.units import age
 
 if TYPE_CHECKING:
     from fleettui.view.layout import Layout
@@ -30,6 +34,16 @@ class MachineView:
     @cached_property
     def shares(self) -> tuple[CardShare, ...]:
         return shares_of(self.snapshot)
+
+    def shares_on(self, gpu_index: int) -> list[CardShare]:
+        """What is proven to lie on a card, largest first."""
+        shares = [share for share in self.shares if share.gpu_index == gpu_index]
+        return sorted(shares, key=lambda share: (-known_or(share.used_mib, 0), share.copy.name))
+
+    @property
+    def unasked_engines(self) -> list[EngineEndpoint]:
+        """Declared engines of kinds that cannot be asked."""
+        return unasked_engines(self.snapshot)
 
     @cached_property
     def has_no_gpu(self) -> bool:
@@ -53,6 +67,10 @@ class MachineView:
     def is_stale(self) -> bool:
         """True when nothing of it is fresh: it is shown dimmed."""
         return not self.is_answering or self.age_s is None or self.age_s > self.layout.fresh_s
+
+    def age_text(self, seconds: float | None) -> str:
+        """`now` while the machine keeps its pace, else the age: `4m`."""
+        return "now" if seconds is not None and seconds <= self.layout.fresh_s else age(seconds)
 
     def is_source_stale(self, *names: str) -> bool:
         """True when none of these sources was read lately; an unlisted source ages with the machine."""

@@ -9,7 +9,7 @@ from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.cells import text_of
-from fleettui.view.copies import copy_line_text
+from fleettui.view.copies import copy_line_text, ordered_copies
 from fleettui.view.flags import flag_texts
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.layout import Layout, make_layout
@@ -95,7 +95,7 @@ def _machine_line(view: MachineView, name_width: int) -> _Line:
         parts.append(f"RAM {kib_gib(memory.used_kib):>4}/{kib_gib(memory.total_kib)} GiB")
     if view.has_no_gpu:
         parts.append("cpu only")
-    parts.append(age(view.age_s))
+    parts.append(view.age_text(view.age_s))
     if view.is_stale:
         parts.append("stale")
     return _Line("", "  ".join([*parts, *_flags(view)]))
@@ -139,7 +139,7 @@ def _memory_text(view: MachineView, card: GpuCard) -> str:
 def _card_notes(view: MachineView, card: GpuCard) -> list[str]:
     """What is proven to lie on the card, then processes of others, then what is wrong with it."""
     snapshot = view.snapshot
-    shares = [share for share in view.shares if share.gpu_index == card.index]
+    shares = view.shares_on(card.index)
     words = [f"{clean(share.copy.name)} {gib_text(share.used_mib)}" for share in shares]
     proven = {share.pid for share in shares}
     for process in snapshot.processes.processes if snapshot.processes is not None else ():
@@ -156,7 +156,7 @@ def _card_notes(view: MachineView, card: GpuCard) -> list[str]:
 
 def _copy_lines(view: MachineView) -> list[_Line]:
     """A line for each copy: size, share on the GPU, context, time to expiry."""
-    copies = view.snapshot.loaded
+    copies = ordered_copies(view.snapshot.loaded)
     names = [clean(copy.name) for copy in copies]
     width = min(max(map(cell_width, names), default=0), _NAME_MAX)
     return [

@@ -12,6 +12,8 @@ from fleettui.view.text import cell_width, clean, fit
 AnswerFormat = Literal["address", "host", "name", "url", "tsv", "json", "env"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("address", "host", "name", "url", "tsv", "json", "env")
 SCHEMA = 1
+_FREE_MAX = 24
+"""Columns of `free 1234.5 GiB (GPU 15)`; a reason why it is unknown may be longer."""
 _ENV_NAMES = {"ollama": "OLLAMA_HOST"}
 
 
@@ -21,12 +23,12 @@ def route_lines(decision: RouteDecision, width: int | None = None) -> list[str]:
     names = [item.machine for item in decision.candidates] + [item.machine for item in decision.rejected]
     name_width = max((cell_width(clean(name)) for name in names), default=0)
     rank_width = len(str(len(decision.candidates)))
-    reasons = [clean(candidate.reason) for candidate in decision.candidates]
-    reason_width = max(map(cell_width, reasons), default=0)
-    for rank, (candidate, reason) in enumerate(zip(decision.candidates, reasons, strict=True), 1):
+    free = [_free_text(candidate) for candidate in decision.candidates]
+    free_width = min(max(map(cell_width, free), default=0), _FREE_MAX)
+    for rank, (candidate, text) in enumerate(zip(decision.candidates, free, strict=True), 1):
         start = f" {rank:>{rank_width}} {fit(clean(candidate.machine), name_width)}  tier {candidate.tier}  "
-        padded = reason + " " * max(0, reason_width - cell_width(reason))
-        lines.append(f"{start}{padded}  {_free_text(candidate)}")
+        padded = text + " " * (free_width - cell_width(text))
+        lines.append(f"{start}{padded}  {clean(candidate.reason)}")
     for rejected in decision.rejected:
         start = f" {'-':>{rank_width}} {fit(clean(rejected.machine), name_width)}  "
         lines.append(start + clean(rejected.text))

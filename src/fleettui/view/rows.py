@@ -11,13 +11,16 @@ from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.view.cells import Cell, Cells, dimmed, fit_cells
 from fleettui.view.column_cells import SEVERITY_TONES
 from fleettui.view.columns import Column, column_named
-from fleettui.view.copies import copy_line_text
+from fleettui.view.copies import copy_line_text, ordered_copies
 from fleettui.view.layout import Layout
 from fleettui.view.machine_view import MachineView
-from fleettui.view.text import clean, fit
+from fleettui.view.text import cell_width, clean
 from fleettui.view.trouble import trouble_cells
 
 RowKind = Literal["machine", "gpu", "model", "reason"]
+_BELOW = "      "
+"""Indent of what stands below a machine's cards."""
+_NAME_MIN = 16
 _SEVERE = frozenset({"unhealthy", "degraded"})
 
 
@@ -155,21 +158,27 @@ def _in_columns(layout: Layout, cells_of: Callable[[Column, int], Cells]) -> Cel
 
 
 def _model_rows(view: MachineView) -> list[Row]:
-    """A line for each copy with everything known about it."""
+    """A line for each copy with everything known about it; a long name pushes the rest to the right."""
     snapshot, layout = view.snapshot, view.layout
-    names = [clean(copy.name) for copy in snapshot.loaded]
-    width = min(max(map(len, names), default=0), 40, max(12, layout.width // 2))
     rows = []
-    for index, (copy, name) in enumerate(zip(snapshot.loaded, names, strict=True)):
+    for index, copy in enumerate(ordered_copies(snapshot.loaded)):
+        name = clean(copy.name)
         cells = (
-            Cell("      "),
-            Cell(fit(name, width, layout.glyphs.ellipsis), "plain"),
+            Cell(_BELOW),
+            Cell(name + " " * (_name_width(layout) - cell_width(name)), "plain"),
             Cell(f"  {copy_line_text(copy, view.now)}", "warn" if copy.state == "stopping" else "dim"),
         )
         shown = dimmed(cells) if view.is_engine_stale else cells
         key = f"{snapshot.name}/model/{copy.engine}/{copy.name}/{index}"
         rows.append(Row(key, "model", snapshot.name, _finish(shown, layout)))
     return rows
+
+
+def _name_width(layout: Layout) -> int:
+    """Columns for names of copies: what is said of them starts where VRAM stands, on every machine."""
+    place = layout.place_of("vram")
+    start = place.start if place is not None else 0
+    return max(start - len(_BELOW) - 2, _NAME_MIN)
 
 
 def _reasons_below(view: MachineView) -> tuple[Reason, ...]:
@@ -193,7 +202,7 @@ def _reason_cells(view: MachineView, reason: Reason) -> Cells:
     }
     sign = signs.get(reason.severity, layout.glyphs.dot)
     tone = SEVERITY_TONES[reason.severity]
-    return _finish((Cell("      "), Cell(f"{sign} ", tone), Cell(clean(reason.text), tone)), layout)
+    return _finish((Cell(_BELOW), Cell(f"{sign} ", tone), Cell(clean(reason.text), tone)), layout)
 
 
 def _finish(cells: Cells, layout: Layout) -> Cells:

@@ -11,9 +11,13 @@ _GAP = "  "
 
 
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[Cells]], right: frozenset[int] = frozenset()
+    head: Sequence[str],
+    rows: Sequence[Sequence[Cells]],
+    right: frozenset[int] = frozenset(),
+    width: int | None = None,
 ) -> list[Line]:
-    """Rows with aligned columns, two blanks between; empty columns vanish. `right`: right-aligned ones."""
+    """Rows with aligned columns, two blanks between; empty columns vanish. `right`: right-aligned ones;
+    `width`: the last columns go where the lines would be wider."""
     if not rows:
         return []
     full: list[Sequence[Cells]] = (
@@ -21,10 +25,14 @@ def table(
     )
     widths = [max(width_of(row[index]) for row in full) for index in range(len(rows[0]))]
     used = [max(width_of(row[index]) for row in rows) > 0 for index in range(len(rows[0]))]
+    kept = [index for index in range(len(widths)) if used[index]]
+    while (
+        width is not None and len(kept) > 2 and sum(widths[i] + len(_GAP) for i in kept) > width + len(_GAP)
+    ):
+        kept.pop()
     lines = []
     for row in full:
         line: list[Cell] = []
-        kept = [index for index in range(len(row)) if used[index]]
         for index in kept:
             if line:
                 line.append(Cell(_GAP))

@@ -6,6 +6,8 @@ from fleettui.model.clock import hh_mm
 from fleettui.model.unknown import Maybe, Unknown
 
 DASH = "–"
+PERCENT_WIDTH = 5
+"""Columns of `100 %`."""
 _GIB = 1 << 30
 _KIB_IN_GIB = 1 << 20
 
@@ -40,9 +42,11 @@ def kib_gib(kib: Maybe[int]) -> str:
     return f"{gib:.1f}" if gib < 9.95 else f"{gib:.0f}"
 
 
-def percent(value: Maybe[float]) -> str:
-    """`12%`, for columns."""
-    return DASH if isinstance(value, Unknown) else f"{value:.0f}%"
+def percent(value: Maybe[float], width: int) -> str:
+    """`12 %`, for columns; `12%` where they are narrow."""
+    if width >= PERCENT_WIDTH or isinstance(value, Unknown):
+        return percent_prose(value)
+    return f"{value:.0f}%"
 
 
 def percent_prose(value: Maybe[float]) -> str:
