@@ -30,49 +30,52 @@ from fleettui.view.rows import count_rows, fleet_rows, machine_rows, sorted_mach
 from sample_fleet import sample_fleet
 
 WIDE_212 = """
-   machine ▴      health         VRAM                                GPU    temp   power  models                                        CPU        RAM   disk       net MB/s    age  note
- ▸ ada            ● healthy      ▕████████████  ▏ 41.2/48.0 GiB     64 %   79 °C   402 W  llama3.1:70b 39.6 · 4m                       12 %     38/128   24 %      ↓0.4 ↑1.1    now
- ▸ app-host       ● healthy      cpu only                                                 phi3:mini 2.2 · 1m                           12 %     38/128   24 %      ↓0.4 ↑1.1    now
- ▸ bora           ◐ degraded     ▕█████████▍    ▏ 16.1/24.0 GiB      4 %   38 °C    31 W  qwen2.5:32b 16.4 (83 % GPU) · pinned         12 %     38/128   24 %      ↓0.4 ↑1.1    now  GPU 1 missing: 2 declare… (+1)
- ▸ cleo           ● healthy ⚑    ▕              ▏  0.0/24.0 GiB      0 %   38 °C    31 W                                               12 %     38/128   24 %      ↓0.4 ↑1.1    now  ⚑ maintenance "fan swap" mia,…
- ▸ dora           ▲ unhealthy    ▕█████████████▍▏ 153.0/160.0 GiB   20 %   38 °C   601 W  deepseek-r1:70b-llama-distill-q4_K_M, +2     12 %     38/128   24 %      ↓0.4 ↑1.1    now  nvidia-smi does not answ… (+1)
- ▸ enno           ▲ unhealthy    no GPU reading                        –       –       –                                               12 %     38/128   24 %      ↓0.4 ↑1.1    now  nvidia-smi: NVIDIA driver/lib…
+   machine ▴      health         VRAM                                GPU    temp   power  models                                             CPU        RAM   disk       net MB/s    age  note
+ ▸ ada            ● healthy      ▕████████████  ▏ 41.2/48.0 GiB     64 %   79 °C   402 W  llama3.1:70b 39.6 · 4m                            12 %     38/128   24 %      ↓0.4 ↑1.1    now
+ ▸ app-host       ● healthy      cpu only                                                 phi3:mini 2.2 · 1m                                12 %     38/128   24 %      ↓0.4 ↑1.1    now
+ ▸ bora           ◐ degraded     ▕█████████▍    ▏ 16.1/24.0 GiB      4 %   38 °C    31 W  qwen2.5:32b 16.4 (83 % GPU) · pinned              12 %     38/128   24 %      ↓0.4 ↑1.1    now
+      ◐ GPU 1 missing: 2 declared, 1 measured
+ ▸ cleo           ● healthy ⚑    ▕              ▏  0.0/24.0 GiB      0 %   38 °C    31 W                                                    12 %     38/128   24 %      ↓0.4 ↑1.1    now  ⚑ maintenance "fan swap"…
+ ▸ dora           ▲ unhealthy    ▕█████████████▍▏ 153.0/160.0 GiB   20 %   38 °C   601 W  deepseek-r1:70b-llama-distill-q4_K_M, +2          12 %     38/128   24 %      ↓0.4 ↑1.1    now
+      ▲ nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
+ ▸ enno           ▲ unhealthy    no GPU reading                        –       –       –                                                    12 %     38/128   24 %      ↓0.4 ↑1.1    now
+      ▲ nvidia-smi: NVIDIA driver/library version mismatch: reboot or reload the driver
  ▸ gina           ✗ key changed  approved SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw, now SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo (KXO6-CY5H)
  ▸ kiosk          ? pending      KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo  a to review
- ▸ pve52          ✗ offline      no answer on port 22 (timeout); next try in 12 s                                                                                                4m
- ▸ spark          ● healthy      ▕████▍         ▏ 38.1/122 shared    0 %   35 °C    11 W  gpt-oss:120b 38.1 · 29m                      12 %     43/122   24 %      ↓0.4 ↑1.1    now
+ ▸ pve52          ✗ offline      no answer on port 22 (timeout); next try in 12 s                                                                                                     4m
+ ▸ spark          ● healthy      ▕████▍         ▏ 38.1/122 shared    0 %   35 °C    11 W  gpt-oss:120b 38.1 · 29m                           12 %     43/122   24 %      ↓0.4 ↑1.1    now
  ▸ zoe            ? unknown      connecting to 192.0.2.9:22
 """
 EXPANDED_120 = """
-   machine ▴      health         VRAM                         GPU  models                         CPU        RAM    age
- ▾ ada            ● healthy      ▕██████████▎ ▏ 41.2/48.0    64 %  1 copy                        12 %     38/128    now
-    0 RTX 4090    79 °C 212 W    ▕▄▄▄▄▄▄▄▄▄▄▄▖▏ 22.9/24.0    97 %  llama3.1:70b 22.1
-    1 RTX 4090    38 °C 190 W    ▕▄▄▄▄▄▄▄▄▄   ▏ 18.3/24.0    30 %  llama3.1:70b 18.2
+   machine ▴      health         VRAM                        GPU  models                          CPU        RAM    age
+ ▾ ada            ● healthy      ▕█████████▌ ▏ 41.2/48.0    64 %  1 copy                         12 %     38/128    now
+    0 RTX 4090    79 °C 212 W    ▕▄▄▄▄▄▄▄▄▄▄▖▏ 22.9/24.0    97 %  llama3.1:70b 22.1
+    1 RTX 4090    38 °C 190 W    ▕▄▄▄▄▄▄▄▄▖  ▏ 18.3/24.0    30 %  llama3.1:70b 18.2
       llama3.1:70b                39.6 GiB  100 % GPU  expires in 4m   ctx 32768
- ▾ app-host       ● healthy      cpu only                          1 copy                        12 %     38/128    now
+ ▾ app-host       ● healthy      cpu only                         1 copy                         12 %     38/128    now
       phi3:mini                    2.2 GiB        CPU  expires in 1m   ctx 32768
- ▾ bora           ◐ degraded     ▕████████    ▏ 16.1/24.0     4 %  1 copy                        12 %     38/128    now
-    0 RTX 4090    38 °C 31 W     ▕▄▄▄▄▄▄▄▄    ▏ 16.1/24.0     4 %  qwen2.5:32b, python3.11 2.…
+ ▾ bora           ◐ degraded     ▕███████▍   ▏ 16.1/24.0     4 %  1 copy                         12 %     38/128    now
+    0 RTX 4090    38 °C 31 W     ▕▄▄▄▄▄▄▄▖   ▏ 16.1/24.0     4 %  qwen2.5:32b, python3.11 2.0…
       qwen2.5:32b                 16.4 GiB   83 % GPU  pinned          ctx 32768
       ◐ GPU 1 missing: 2 declared, 1 measured
       · qwen2.5:32b is only 83 % on the GPU, the rest in RAM: slow
- ▾ cleo           ● healthy ⚑    ▕            ▏  0.0/24.0     0 %                                12 %     38/128    now
-    0 RTX 4090    38 °C 31 W     ▕            ▏  0.0/24.0     0 %
- ▾ dora           ▲ unhealthy    ▕███████████▌▏  153/160     20 %  3 copies                      12 %     38/128    now
-    0 H100        38 °C 300 W    ▕▄▄▄▄▄▄▄▄▄▄▄▖▏ 77.0/80.0     0 %
-    1 H100        38 °C 301 W    ▕▄▄▄▄▄▄▄▄▄▄▄▖▏ 76.0/80.0    40 %
+ ▾ cleo           ● healthy ⚑    ▕           ▏  0.0/24.0     0 %                                 12 %     38/128    now
+    0 RTX 4090    38 °C 31 W     ▕           ▏  0.0/24.0     0 %
+ ▾ dora           ▲ unhealthy    ▕██████████▌▏  153/160     20 %  3 copies                       12 %     38/128    now
+    0 H100        38 °C 300 W    ▕▄▄▄▄▄▄▄▄▄▄▖▏ 77.0/80.0     0 %
+    1 H100        38 °C 301 W    ▕▄▄▄▄▄▄▄▄▄▄▖▏ 76.0/80.0    40 %
       deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB  100 % GPU  expires in 4m   ctx 32768
       qwen3:8b                     6.0 GiB  100 % GPU  stopping        ctx 32768
       nomic-embed-text:latest      0.6 GiB  100 % GPU  pinned          ctx 32768
       ▲ nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
       · qwen3:8b is stopping since 13:58 UTC and still holds 6.0 GiB of VRAM
- ▾ enno           ▲ unhealthy    no GPU reading                 –                                12 %     38/128    now
+ ▾ enno           ▲ unhealthy    no GPU reading                –                                 12 %     38/128    now
       ▲ nvidia-smi: NVIDIA driver/library version mismatch: reboot or reload the driver
  ▾ gina           ✗ key changed  another key than approved, now KXO6-CY5H SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s…
  ▾ kiosk          ? pending      KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo  a to review
  ▾ pve52          ✗ offline      no answer on port 22 (timeout); next try in 12 s                                    4m
- ▾ spark          ● healthy      ▕███▊        ▏ 38.1/122      0 %  1 copy                        12 %     43/122    now
-    0 GB10        35 °C 11 W     ▕▄▄▄▄        ▏ 38.1/122      0 %  gpt-oss:120b 38.1
+ ▾ spark          ● healthy      ▕███▌       ▏ 38.1/122      0 %  1 copy                         12 %     43/122    now
+    0 GB10        35 °C 11 W     ▕▄▄▄▖       ▏ 38.1/122      0 %  gpt-oss:120b 38.1
       gpt-oss:120b                38.1 GiB  100 % GPU  expires in 29m  ctx 32768
  ▾ zoe            ? unknown      connecting to 192.0.2.9:22
 """

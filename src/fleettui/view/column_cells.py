@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.readings import GpuCard
-from fleettui.model.snapshot import Health, Severity
+from fleettui.model.snapshot import Health, Reason, Severity
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.bars import tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, fit_cells, join_cells, width_of
@@ -11,7 +11,7 @@ from fleettui.view.figures import fullest_disk_percent, net_rates
 from fleettui.view.flags import flag_cells
 from fleettui.view.gpu_cells import UNKNOWN
 from fleettui.view.machine_view import MachineView
-from fleettui.view.text import clean
+from fleettui.view.text import cell_width, clean
 from fleettui.view.units import DASH, kib_gib, percent
 from fleettui.view.units import age as age_text
 
@@ -107,16 +107,37 @@ def note(view: MachineView, width: int) -> Cells:
     """Flags, then the most severe reason and how many more there are."""
     parts = [*flag_cells(view.snapshot, view.now, view.layout)]
     reasons = view.snapshot.reasons
-    if reasons and not view.is_expanded:  # an expanded machine has a line for each of them
-        more = f" (+{len(reasons) - 1})" if len(reasons) > 1 else ""
+    if reasons and not view.is_expanded and not (is_severe(reasons[0]) and is_note_short(view, width)):
         first = Cell(clean(reasons[0].text), SEVERITY_TONES[reasons[0].severity])
-        room = width - width_of(join_cells(parts, "  ")) - (2 if parts else 0) - len(more)
-        ellipsis = view.layout.glyphs.ellipsis
-        shown = (
-            (first,) if width_of((first,)) <= room else fit_cells((first,), max(0, room), "left", ellipsis)
-        )
+        more = _more_text(view)
+        room = max(0, _note_room(view, width))
+        shown: Cells = (first,)
+        if width_of(shown) > room:
+            shown = fit_cells(shown, room, "left", view.layout.glyphs.ellipsis)
         parts.append((*shown, Cell(more, "dim")) if more else shown)
     return join_cells(parts, "  ")
+
+
+def is_severe(reason: Reason) -> bool:
+    """True for a reason that must be read whole: where the note is too short it has its own line."""
+    return reason.severity in {"unhealthy", "degraded"}
+
+
+def is_note_short(view: MachineView, width: int) -> bool:
+    """True when the most severe reason does not fit a note of `width` columns."""
+    return cell_width(clean(view.snapshot.reasons[0].text)) > _note_room(view, width)
+
+
+def _note_room(view: MachineView, width: int) -> int:
+    """Columns of a note left for the first reason."""
+    flags = flag_cells(view.snapshot, view.now, view.layout)
+    return width - width_of(join_cells(flags, "  ")) - (2 if flags else 0) - len(_more_text(view))
+
+
+def _more_text(view: MachineView) -> str:
+    """` (+2)` for reasons after the first."""
+    count = len(view.snapshot.reasons)
+    return f" (+{count - 1})" if count > 1 else ""
 
 
 def blank_gpu(view: MachineView, card: GpuCard, width: int) -> Cells:

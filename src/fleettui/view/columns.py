@@ -93,7 +93,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "models", "models", "Copies with GiB and time to expiry; on a GPU's line those proven to lie there",
-        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=72, weight=4, comfort=46,
+        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=60, weight=5, comfort=46,
         is_descending_first=True,
     ),
     Column(
@@ -121,9 +121,9 @@ COLUMNS: tuple[Column, ...] = (
         is_descending_first=True,
     ),
     Column(
-        "note", "note", "Flags and the most severe reason", 24, 6, cells.note, gpu.gpu_note,
+        "note", "note", "Flags and the most severe reason", 20, 6, cells.note, gpu.gpu_note,
         lambda s, _: (not s.reasons, s.reasons[0].code if s.reasons else ""),
-        max_width=60, weight=1, comfort=24,
+        max_width=60, weight=1, comfort=26,
     ),
 )  # fmt: skip
 """In the order of the table."""

@@ -9,7 +9,7 @@ from fleettui.model.order import natural_key
 from fleettui.model.readings import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.view.cells import Cell, Cells, dimmed, fit_cells
-from fleettui.view.column_cells import SEVERITY_TONES
+from fleettui.view.column_cells import SEVERITY_TONES, is_note_short, is_severe
 from fleettui.view.columns import Column, column_named
 from fleettui.view.copies import copy_line_text, ordered_copies
 from fleettui.view.layout import Layout
@@ -21,7 +21,6 @@ RowKind = Literal["machine", "gpu", "model", "reason"]
 _BELOW = "      "
 """Indent of what stands below a machine's cards."""
 _NAME_MIN = 16
-_SEVERE = frozenset({"unhealthy", "degraded"})
 
 
 class Row(NamedTuple):
@@ -182,7 +181,7 @@ def _name_width(layout: Layout) -> int:
 
 
 def _reasons_below(view: MachineView) -> tuple[Reason, ...]:
-    """Reasons with a line of their own: all of an expanded machine; the worst where no column shows it."""
+    """Reasons with a line of their own: all of an expanded machine; the worst where no note shows it."""
     reasons = view.snapshot.reasons
     if not reasons or view.snapshot.trust != "approved":
         return ()
@@ -190,7 +189,9 @@ def _reasons_below(view: MachineView) -> tuple[Reason, ...]:
         return reasons[1:] if view.is_expanded else ()
     if view.is_expanded:
         return reasons
-    return reasons[:1] if reasons[0].severity in _SEVERE and not view.layout.has("note") else ()
+    place = view.layout.place_of("note")
+    has_place = place is not None and not is_note_short(view, place.width)
+    return () if has_place or not is_severe(reasons[0]) else reasons[:1]
 
 
 def _reason_cells(view: MachineView, reason: Reason) -> Cells:
