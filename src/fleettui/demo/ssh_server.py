@@ -14,6 +14,7 @@ from fleettui.demo.clock import DemoClock
 from fleettui.demo.engine_server import EngineServer, whole_answer
 from fleettui.demo.listeners import BACKLOG, LOOPBACK, LoopbackPort
 from fleettui.demo.machine import SimulatedMachine
+from fleettui.demo.openssh_manners import speak_as_openssh
 from fleettui.demo.probe_answers import answer_section
 from fleettui.probes.frames import Section, encode_frame, parse_request
 from fleettui.probes.loops import parse_loop_command
@@ -96,6 +97,7 @@ class MachineLogin(asyncssh.SSHServer):
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
+        speak_as_openssh(conn)
         self._machine.connections.add(conn)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -8,6 +8,7 @@ few milliseconds more and takes all that came. A lone event, such as a key, is s
 from __future__ import annotations
 
 import asyncio
+import gc
 import selectors
 import time
 
@@ -16,6 +17,10 @@ GATHER_S = 0.012
 
 BURST_S = 0.004
 """Two wake-ups closer than this are a burst."""
+
+
+GARBAGE_OBJECTS = 20_000
+"""New objects before the youngest generation is looked through."""
 
 
 class GatheringSelector(selectors.DefaultSelector):
@@ -38,7 +43,12 @@ class GatheringSelector(selectors.DefaultSelector):
 
 
 def new_gathering_loop() -> asyncio.AbstractEventLoop:
-    """An event loop on a GatheringSelector, for programs that keep polling a fleet."""
+    """An event loop on a GatheringSelector, for programs that keep polling a fleet.
+
+    Garbage collection becomes rare there: readings and snapshots form no cycles, and looking for cycles among
+    them after every 700 new objects took a tenth of the CPU.
+    """
+    gc.set_threshold(GARBAGE_OBJECTS, 20, 20)
     return asyncio.SelectorEventLoop(GatheringSelector())
 
 

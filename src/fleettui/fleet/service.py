@@ -165,7 +165,6 @@ class FleetService:
             if files is not self._files:
                 self._apply(files)
             await self._retry_refused()
-            self._schedule_publish()
             set_gathering(not any(poller.is_connecting for poller in self._pollers.values()))
             if self._keeper is not None and not self.is_paused and self._is_past_first_round():
                 self._keeper.keep(self.snapshot)
