@@ -36,14 +36,14 @@ STATUS_120 = """
 ada       ● healthy    CPU  12 %  RAM   38/128 GiB  now
   [0] NVIDIA GeForce RTX 4090 | 79 °C,  97 % | 22.9 / 24.0 GiB | llama3.1:70b 22.1
   [1] NVIDIA GeForce RTX 4090 | 38 °C,  30 % | 18.3 / 24.0 GiB | llama3.1:70b 18.2
-  llama3.1:70b   39.6 GiB  100 % GPU  expires in 4m   ctx 32768
+  llama3.1:70b                 39.6 GiB  100 % GPU  expires in 4m   ctx 32768
 
 app-host  ● healthy    CPU  12 %  RAM   38/128 GiB  cpu only  now
-  phi3:mini    2.2 GiB        CPU  expires in 1m   ctx 32768
+  phi3:mini                     2.2 GiB        CPU  expires in 1m   ctx 32768
 
 bora      ◐ degraded   CPU  12 %  RAM   38/128 GiB  now
   [0] NVIDIA GeForce RTX 4090 | 38 °C,   4 % | 16.1 / 24.0 GiB | qwen2.5:32b 13.6, mia:python3.11 2.0
-  qwen2.5:32b   16.4 GiB   83 % GPU  pinned          ctx 32768
+  qwen2.5:32b                  16.4 GiB   83 % GPU  pinned          ctx 32768
   ◐ GPU 1 missing: 2 declared, 1 measured
   · qwen2.5:32b is only 83 % on the GPU, the rest in RAM: slow
 
@@ -54,8 +54,8 @@ dora      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  now
   [0] NVIDIA H100 80GB HBM3 | 38 °C,   0 % | 77.0 / 80.0 GiB (5m old)
   [1] NVIDIA H100 80GB HBM3 | 38 °C,  40 % | 76.0 / 80.0 GiB (5m old)
   deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB  100 % GPU  expires in 4m   ctx 32768
-  qwen3:8b                                6.0 GiB  100 % GPU  stopping        ctx 32768
-  nomic-embed-text:latest                 0.6 GiB  100 % GPU  pinned          ctx 32768
+  qwen3:8b                      6.0 GiB  100 % GPU  stopping        ctx 32768
+  nomic-embed-text:latest       0.6 GiB  100 % GPU  pinned          ctx 32768
   ▲ nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
   · qwen3:8b is stopping since 13:58 UTC and still holds 6.0 GiB of VRAM
 
@@ -76,7 +76,7 @@ pve52     ✗ offline    no answer on port 22 (timeout); next try in 12 s  (last
 
 spark     ● healthy    CPU  12 %  RAM   43/122 GiB  now
   [0] NVIDIA GB10 | 35 °C,   0 % | 38.1 / 121.7 GiB shared | gpt-oss:120b 38.1
-  gpt-oss:120b   38.1 GiB  100 % GPU  expires in 29m  ctx 32768
+  gpt-oss:120b                 38.1 GiB  100 % GPU  expires in 29m  ctx 32768
 
 zoe       ? unknown    connecting to 192.0.2.9:22
 """

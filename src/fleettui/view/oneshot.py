@@ -21,6 +21,7 @@ from fleettui.view.units import age, celsius, gib_text, kib_gib, percent_prose
 
 _INDENT = "  "
 _NAME_MAX = 40
+_COPY_NAME_MAX = 26
 _PIPE_WIDTH = 120
 """Columns that bars and the summary take where there is no terminal."""
 _UNCUT = 10_000
@@ -38,10 +39,19 @@ def status_lines(
     )
     names = [clean(snapshot.name) for snapshot in fleet.machines]
     name_width = min(max(map(cell_width, names), default=0), _NAME_MAX)
+    copies = [clean(copy.name) for snapshot in fleet.machines for copy in snapshot.loaded]
+    widths = _NameWidths(name_width, min(max(map(cell_width, copies), default=0), _COPY_NAME_MAX))
     lines = [_Line("", text_of(summary_cells(fleet, now, width or _PIPE_WIDTH, glyphs)))]
     for snapshot in fleet.machines:
-        lines += [_Line("", ""), *_machine_lines(snapshot, now, layout, name_width)]
+        lines += [_Line("", ""), *_machine_lines(snapshot, now, layout, widths)]
     return [text for line in lines for text in _shaped(line, width, glyphs)]
+
+
+class _NameWidths(NamedTuple):
+    """Columns for names, the same on every machine."""
+
+    machine: int
+    copy: int
 
 
 class _Line(NamedTuple):
@@ -64,14 +74,14 @@ def _shaped(line: _Line, width: int | None, glyphs: Glyphs) -> list[str]:
     return [head + first, *(" " * indent + part for part in rest)]
 
 
-def _machine_lines(snapshot: MachineSnapshot, now: float, layout: Layout, name_width: int) -> list[_Line]:
+def _machine_lines(snapshot: MachineSnapshot, now: float, layout: Layout, widths: _NameWidths) -> list[_Line]:
     """All lines of one machine."""
     view = MachineView(snapshot, now, layout)
-    lines = [_machine_line(view, name_width)]
+    lines = [_machine_line(view, widths.machine)]
     lines += [_Line(f"{_INDENT}{layout.glyphs.dot} ", step, True) for step in trust_steps(snapshot)]
     if snapshot.gpu is not None:
         lines += _gpu_lines(view)
-    lines += _copy_lines(view)
+    lines += _copy_lines(view, widths.copy)
     reasons = snapshot.reasons[1:] if snapshot.health == "offline" else snapshot.reasons
     if snapshot.trust == "approved":
         lines += [_reason_line(reason, layout.glyphs) for reason in reasons]
@@ -154,13 +164,12 @@ def _card_notes(view: MachineView, card: GpuCard) -> list[str]:
     return notes
 
 
-def _copy_lines(view: MachineView) -> list[_Line]:
-    """A line for each copy: size, share on the GPU, context, time to expiry."""
+def _copy_lines(view: MachineView, width: int) -> list[_Line]:
+    """A line for each copy: size, share on the GPU, time to expiry, context; a longer name shifts them."""
     copies = ordered_copies(view.snapshot.loaded)
     names = [clean(copy.name) for copy in copies]
-    width = min(max(map(cell_width, names), default=0), _NAME_MAX)
     return [
-        _Line("", f"{_INDENT}{fit(name, width)}  {copy_line_text(copy, view.now)}")
+        _Line("", f"{_INDENT}{name}{' ' * (width - cell_width(name))}  {copy_line_text(copy, view.now)}")
         for copy, name in zip(copies, names, strict=True)
     ]
 
