@@ -67,14 +67,14 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
     if max_age_s == 0:
         return None
     from fleettui.store.database import Store, StoreError
-    from fleettui.store.snapshots import load_snapshot
+    from fleettui.store.snapshots import load_for_routing
 
     try:
         store = Store.open_readonly(folders.state_dir)
         if store is None:
             return None
         with store:
-            stored = load_snapshot(store, folders.machines_dir)
+            stored = load_for_routing(store, folders.machines_dir)
     except StoreError as error:
         diagnostics.say_error("route", f"{error}; polling instead")
         return None

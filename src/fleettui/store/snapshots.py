@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
 
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.store.codec import MachineEncoder, decode, decode_machine, encode, seal, unseal
 from fleettui.store.database import Store
+from fleettui.store.routing_part import decode_for_routing, encode_for_routing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Literal
 
 _MEMO = "snapshots"
 
@@ -58,7 +63,7 @@ def save_snapshot(
     names = [machine.machine.name for machine in fleet.machines]
     rest = encode((fleet.seq, names, fleet.problems, fleet.machines_dir))
     texts = {
-        machine.machine.name: encoder.encode(machine)
+        machine.machine.name: _texts_of(machine, encoder)
         for machine in fleet.machines
         if machine.machine.name in changed
     }
@@ -70,16 +75,24 @@ def save_snapshot(
                 "SELECT name FROM machine_snapshots WHERE machines_dir = ?", (machines_dir,)
             )
         }
-        rows = [
-            (machines_dir, machine.machine.name, machine.seq, fleet.taken_at, seal(text))
-            for machine in fleet.machines
-            if (text := _text_of(machine, texts, stored, encoder)) is not None
-        ]
+        for machine in fleet.machines:
+            if machine.machine.name not in texts and machine.machine.name not in stored:
+                texts[machine.machine.name] = _texts_of(machine, encoder)
         connection.executemany(
-            "INSERT INTO machine_snapshots (machines_dir, name, seq, taken_at, payload) "
-            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (machines_dir, name) DO UPDATE SET "
-            "seq = excluded.seq, taken_at = excluded.taken_at, payload = excluded.payload",
-            rows,
+            "INSERT INTO machine_snapshots (machines_dir, name, seq, taken_at, routing, payload) "
+            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (machines_dir, name) DO UPDATE SET seq = excluded.seq, "
+            "taken_at = excluded.taken_at, routing = excluded.routing, payload = excluded.payload",
+            [
+                (
+                    machines_dir,
+                    machine.machine.name,
+                    machine.seq,
+                    fleet.taken_at,
+                    *texts[machine.machine.name],
+                )
+                for machine in fleet.machines
+                if machine.machine.name in texts
+            ],
         )
         for name in stored.difference(names):
             connection.execute(
@@ -99,6 +112,20 @@ def load_snapshot(store: Store, machines_dir: str) -> StoredFleet | None:
 
     Raises StoreError when the file itself is damaged or cannot be read.
     """
+    return _load(store, machines_dir, "payload", decode_machine)
+
+
+def load_for_routing(store: Store, machines_dir: str) -> StoredFleet | None:
+    """Like `load_snapshot`, with no more of each machine than routing reads."""
+    return _load(store, machines_dir, "routing", decode_for_routing)
+
+
+def _load(
+    store: Store,
+    machines_dir: str,
+    column: Literal["routing", "payload"],
+    decode_one: Callable[[str], MachineSnapshot | None],
+) -> StoredFleet | None:
     key = os.path.realpath(machines_dir)
     with store.transaction("DEFERRED") as connection:
         row = connection.execute(
@@ -108,8 +135,9 @@ def load_snapshot(store: Store, machines_dir: str) -> StoredFleet | None:
         ).fetchone()
         if row is None:
             return None
-        payloads = connection.execute(
-            "SELECT name, payload FROM machine_snapshots WHERE machines_dir = ?", (key,)
+        texts = connection.execute(
+            f"SELECT name, {column} FROM machine_snapshots WHERE machines_dir = ?",  # noqa: S608 - ours
+            (key,),
         ).fetchall()
     written_at, taken_at, interval_s, pid, kind, rest = row
     if not _are_numbers(written_at, taken_at, interval_s, pid):
@@ -118,31 +146,28 @@ def load_snapshot(store: Store, machines_dir: str) -> StoredFleet | None:
     if not isinstance(head, list) or len(head) != 4 or not isinstance(head[1], list):
         return None
     seq, names, problems, own_dir = head
-    machines = _machines_in(payloads, names)
+    machines = _machines_in(texts, names, decode_one)
     if machines is None or type(seq) is not int or type(problems) is not list or type(own_dir) is not str:
         return None
     fleet = FleetSnapshot(seq, taken_at, interval_s, machines, tuple(problems), own_dir)
     return StoredFleet(fleet, written_at, interval_s, SnapshotWriter(pid, str(kind)))
 
 
-def _text_of(
-    machine: MachineSnapshot, texts: dict[str, str], stored: set[str], encoder: MachineEncoder
-) -> str | None:
-    """What to write for a machine; None where its row stands."""
-    name = machine.machine.name
-    if name in texts:
-        return texts[name]
-    return None if name in stored else encoder.encode(machine)
+def _texts_of(machine: MachineSnapshot, encoder: MachineEncoder) -> tuple[str, str]:
+    """What is stored of a machine: columns `routing` and `payload`."""
+    return seal(encode_for_routing(machine)), seal(encoder.encode(machine))
 
 
 def _machines_in(
-    rows: list[tuple[object, object]], names: list[object]
+    rows: list[tuple[object, object]],
+    names: list[object],
+    decode_one: Callable[[str], MachineSnapshot | None],
 ) -> tuple[MachineSnapshot, ...] | None:
     """The machines in the order of `names`; None unless every one can be read."""
-    payloads = dict(rows)
+    texts = dict(rows)
     machines: list[MachineSnapshot] = []
     for name in names:
-        machine = decode_machine(unseal(payloads.get(name)) or "")
+        machine = decode_one(unseal(texts.get(name)) or "")
         if machine is None or machine.machine.name != name:
             return None
         machines.append(machine)

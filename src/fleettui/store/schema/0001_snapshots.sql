@@ -15,6 +15,7 @@ CREATE TABLE machine_snapshots (
     name TEXT NOT NULL,
     seq INTEGER NOT NULL,
     taken_at REAL NOT NULL,     -- epoch seconds of the fleet snapshot that brought this row
-    payload TEXT NOT NULL,      -- sealed JSON of store/codec.py
+    routing TEXT NOT NULL,      -- sealed JSON of store/routing_part.py: what routing reads of the machine
+    payload TEXT NOT NULL,      -- sealed JSON of store/codec.py: everything
     UNIQUE (machines_dir, name)
 );

@@ -1,0 +1,173 @@
+"""The part of a machine snapshot that routing reads, as a text of its own: decoded in a fifth of the time.
+
+Whatever it leaves out comes back as never read. What a fleet has by the hundred is a bare list here; the rest
+goes through the codec. A change of these lists needs a new number in `codec.FORMAT`.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from fleettui.model.machine import DeclaredGpu, Machine
+from fleettui.model.readings import EngineReading, GpuCard, GpuReading, InstalledModel, LoadedModel
+from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
+from fleettui.model.unknown import NOT_READ, Unknown
+from fleettui.store.codec import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_UNREAD_SOURCES = frozenset({"processes", "cpu", "memory", "disks", "net", "system"})
+_A_GPU = DeclaredGpu("", NOT_READ)
+"""Routing asks only whether a machine file declares any."""
+
+_machine_values = attrgetter("name", "role", "hostname", "port", "models", "tags", "disabled_gpus", "engines")
+_link_values = attrgetter("state", "stage", "error")
+_status_values = attrgetter("state", "read_at", "since", "error")
+_card_values = attrgetter("index", "total_mib", "free_mib", "utilisation_percent", "is_unified", "fault")
+_engine_values = attrgetter("kind", "port", "state", "running", "error")
+_loaded_values = attrgetter("name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state")
+_installed_values = attrgetter("name", "engine", "digest", "size_bytes", "remote_host")
+_flag_values = attrgetter("trust", "health", "last_seen", "maintenance", "drain", "seq")
+
+
+def encode_for_routing(snapshot: MachineSnapshot) -> str:
+    """Text of what routing reads of a machine."""
+    gpus, gpu = snapshot.machine.gpus, snapshot.gpu
+    return encode(
+        (
+            _machine_values(snapshot.machine),
+            None if gpus is None else len(gpus),
+            _link_values(snapshot.link),
+            _flag_values(snapshot),
+            None if gpu is None else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem),
+            snapshot.memory,
+            [
+                (
+                    _engine_values(engine),
+                    _each(engine.loaded, _loaded_values),
+                    _each(engine.installed, _installed_values),
+                )
+                for engine in snapshot.engines
+            ],
+            {
+                name: _status_values(status)
+                for name, status in snapshot.sources.items()
+                if name not in _UNREAD_SOURCES
+            },
+        )
+    )
+
+
+def decode_for_routing(text: str) -> MachineSnapshot | None:
+    """The machine snapshot of `encode_for_routing`'s text; None for any other."""
+    values = decode(text)
+    try:
+        return _snapshot(*values)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return None
+
+
+def _snapshot(
+    declared: Any, gpu_count: Any, link: Any, flags: Any, gpu: Any, memory: Any, engines: Any, sources: Any
+) -> MachineSnapshot:
+    name, role, hostname, port, models, tags, disabled_gpus, endpoints = declared
+    trust, health, last_seen, maintenance, drain, seq = flags
+    return MachineSnapshot(
+        Machine(
+            name,
+            role,
+            hostname,
+            port,
+            gpus=None if gpu_count is None else (_A_GPU,) * gpu_count,
+            models=tuple(models),
+            tags=tuple(tags),
+            disabled_gpus=tuple(disabled_gpus),
+            engines=tuple(endpoints),
+        ),
+        trust,
+        LinkStatus(*link),
+        None if gpu is None else GpuReading(tuple(map(_card, gpu[0])), tuple(gpu[1]), problem=gpu[2]),
+        memory=memory,
+        engines=tuple([_engine(*engine) for engine in engines]),
+        sources={source: _status(status) for source, status in sources.items()},
+        health=health,
+        last_seen=last_seen,
+        maintenance=maintenance,
+        drain=drain,
+        seq=seq,
+    )
+
+
+def _engine(values: Any, loaded: Any, installed: Any) -> EngineReading:
+    kind, port, state, running, error = values
+    return EngineReading(
+        kind,
+        port,
+        state,
+        loaded=_all(loaded, _loaded),
+        installed=_all(installed, _installed),
+        running=running,
+        error=error,
+    )
+
+
+def _each(models: Any, values_of: Callable[[Any], object]) -> Any:
+    return models if isinstance(models, Unknown) else [*map(values_of, models)]
+
+
+def _all(models: Any, make: Callable[[Any], object]) -> Any:
+    return models if isinstance(models, Unknown) else tuple(map(make, models))
+
+
+# A fleet has hundreds of these. Filling an open class of the same slots by plain stores, which then becomes
+# the record's, takes a sixth of the time of `__init__`, and nothing is compiled for it.
+_new = object.__new__
+
+
+def _open_class(record: Any) -> Any:
+    return type(record.__name__, (), {"__slots__": record.__slots__})
+
+
+_OpenCard, _OpenStatus = _open_class(GpuCard), _open_class(SourceStatus)
+_OpenLoaded, _OpenInstalled = _open_class(LoadedModel), _open_class(InstalledModel)
+
+
+def _card(values: Any) -> GpuCard:
+    card: Any = _new(_OpenCard)
+    card.index, card.total_mib, card.free_mib, card.utilisation_percent, card.is_unified, card.fault = values
+    card.uuid = card.name = card.driver = card.bus_id = card.pstate = card.used_mib = NOT_READ
+    card.temperature_c = card.power_w = card.power_limit_w = card.fan_percent = NOT_READ
+    card.suspect = card.mig = ()
+    card.__class__ = GpuCard
+    made: GpuCard = card
+    return made
+
+
+def _status(values: Any) -> SourceStatus:
+    status: Any = _new(_OpenStatus)
+    status.state, status.read_at, status.since, status.error = values
+    status.__class__ = SourceStatus
+    made: SourceStatus = status
+    return made
+
+
+def _loaded(values: Any) -> LoadedModel:
+    copy: Any = _new(_OpenLoaded)
+    copy.name, copy.engine, copy.digest, copy.size_bytes, copy.vram_bytes, copy.context, copy.state = values
+    copy.expires_at = copy.parameter_size = copy.quantization = NOT_READ
+    copy.is_pinned = False
+    copy.__class__ = LoadedModel
+    made: LoadedModel = copy
+    return made
+
+
+def _installed(values: Any) -> InstalledModel:
+    model: Any = _new(_OpenInstalled)
+    model.name, model.engine, model.digest, model.size_bytes, model.remote_host = values
+    model.family = model.parameter_size = model.quantization = NOT_READ
+    model.__class__ = InstalledModel
+    made: InstalledModel = model
+    return made
