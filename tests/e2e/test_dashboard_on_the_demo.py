@@ -92,6 +92,7 @@ def test_from_start_to_quit(demo: Terminal) -> None:
     demo.send("?")
     demo.wait_for("quit")
     demo.send("\x1b")
+    demo.wait_for("4/4 up")
     demo.send("q")
     assert demo.wait_for_end() == 0
     assert "\x1b[?1049l" in demo.seen, "the terminal is given back"
