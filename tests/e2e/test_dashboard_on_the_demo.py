@@ -88,7 +88,7 @@ def test_from_start_to_quit(demo: Terminal) -> None:
     demo.wait_for("RTX 4090")
     demo.wait_for("last heard")
     demo.send("\x1b")
-    demo.wait_for("machine")
+    demo.wait_for("4/4 up")
     demo.send("?")
     demo.wait_for("quit")
     demo.send("\x1b")
