@@ -7,6 +7,7 @@ poll makes hundreds. Type checkers see the real thing. `dataclasses.fields` and 
 
 from __future__ import annotations
 
+from itertools import repeat
 from operator import attrgetter
 
 TYPE_CHECKING = False
@@ -125,8 +126,8 @@ class _FirstInit:
 
 
 def _uncompiled_init(cls: Any) -> Callable[..., None]:
-    names, defaults = cls.__slots__, cls._defaults
-    setters = {name: cls.__dict__[name].__set__ for name in names}
+    names, defaults, opened = cls.__slots__, cls._defaults, _open_class(cls)
+    made_anew = [name for name, default in defaults.items() if isinstance(default, _Factory)]
 
     def __init__(self: Any, /, *given: Any, **named: Any) -> None:
         chosen = dict(zip(names, given), **named)  # noqa: B905 - more values than fields are told below
@@ -134,15 +135,32 @@ def _uncompiled_init(cls: Any) -> Callable[..., None]:
         if len(values) != len(names) or len(chosen) != len(given) + len(named):
             _compiled_init(cls)(self, *given, **named)  # raises the TypeError that everybody knows
             return
-        for name, value in values.items():
-            setters[name](self, value if value.__class__ is not _Factory else value.make())
+        for name in made_anew:
+            if name not in chosen:
+                values[name] = defaults[name].make()
+        _become(self, opened)
+        any(
+            map(setattr, repeat(self), values, values.values())
+        )  # setattr gives None: a loop without bytecode
+        self.__class__ = cls
 
     return __init__
 
 
+_become = vars(object)["__class__"].__set__
+
+
+def _open_class(cls: Any) -> Any:
+    """A class of the same slots that can be assigned to.
+
+    A record is one while it is filled: plain stores take a third of the time of `object.__setattr__`.
+    """
+    return type(cls.__name__, (), {"__slots__": cls.__slots__})
+
+
 def _compiled_init(cls: Any) -> Any:
     """The compiled `__init__`, from now on that of the class."""
-    cls.__init__ = _make_init(cls, cls.__slots__, cls._defaults)
+    cls.__init__ = _make_init(cls)
     return cls.__init__
 
 
@@ -175,8 +193,8 @@ def _values_getter(names: tuple[str, ...]) -> Any:
     return staticmethod(lambda record: (get(record),)) if len(names) == 1 else get
 
 
-def _make_init(made: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
-    """`__init__` that calls the slots' own setters: half the price of `object.__setattr__` by name."""
+def _make_init(cls: Any) -> Callable[..., None]:
+    names, defaults = cls.__slots__, cls._defaults
     arguments, body = [], []
     for name in names:
         default = defaults.get(name, _MISSING)
@@ -184,21 +202,21 @@ def _make_init(made: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> C
         value = (
             f"{name}.make() if {name}.__class__ is F else {name}" if isinstance(default, _Factory) else name
         )
-        body.append(f"  set_{name}(self, {value})")
+        body.append(f"  self.{name} = {value}")
     source = "\n".join(
         [
-            f"def outer({', '.join(f'set_{name}' for name in names)}, D, F):",
+            "def outer(C, O, D, F, become):",
             f" def __init__(self, {', '.join(arguments)}):",
+            "  become(self, O)",
             *body,
+            "  self.__class__ = C",
             " return __init__",
         ]
     )
     scope: dict[str, Any] = {}
     exec(source, scope)  # noqa: S102 - field names of our own classes, as dataclasses does it
-    init: Callable[..., None] = scope["outer"](
-        *(vars(made)[name].__set__ for name in names), defaults, _Factory
-    )
-    init.__qualname__ = f"{made.__qualname__}.__init__"
-    init.__annotations__ = {**made.__annotations__, "return": "None"}
-    init.__module__ = made.__module__
+    init: Callable[..., None] = scope["outer"](cls, _open_class(cls), defaults, _Factory, _become)
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__annotations__ = {**cls.__annotations__, "return": "None"}
+    init.__module__ = cls.__module__
     return init
