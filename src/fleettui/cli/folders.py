@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 
 from fleettui.cli.errors import CommandError
 from fleettui.config.paths import resolve_machines_dir, resolve_settings_file, resolve_state_dir
-from fleettui.model.machine import ConfigProblem
 from fleettui.model.record import dataclass, field, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from fleettui.model.machine import ConfigProblem
 
 DEFAULT_INTERVAL_S = 2.0
 

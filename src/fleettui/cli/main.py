@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from argparse import Namespace
-from collections.abc import Callable, Sequence
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.arguments import parse_arguments
 from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
@@ -16,7 +20,9 @@ EXIT_PIPE = 141
 
 def run() -> None:
     """The `fleettui` command."""
-    raise SystemExit(main(sys.argv[1:]))
+    exit_code = main(sys.argv[1:])
+    gc.freeze()  # what is about to go need not be searched for garbage first
+    raise SystemExit(exit_code)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -45,6 +51,7 @@ def _title(argv: Sequence[str]) -> str:
 def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
     """The function of a command; imported here so that each command pays only for itself."""
     if arguments.command == "route":
+        gc.disable()  # a warm answer is there before there is any garbage
         from fleettui.cli.route import route_command
 
         return route_command

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from argparse import Namespace
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import CommandError
@@ -12,8 +12,13 @@ from fleettui.decide.routing import decide_route
 from fleettui.decide.sizes import parse_vram_mib
 from fleettui.model.record import replace
 from fleettui.model.route import RouteDecision, RouteQuery
-from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.route_text import format_answer, route_document, route_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from fleettui.model.snapshot import FleetSnapshot
 
 DEFAULT_MAX_AGE_INTERVALS = 2.0
 
@@ -85,6 +90,7 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
 
 
 def _polled_fleet(folders: Folders, arguments: Namespace) -> FleetSnapshot:
+    gc.enable()
     from fleettui.cli.polling import poll_once
     from fleettui.fleet.needs import ROUTING
 
