@@ -64,10 +64,11 @@ class EngineFeed:
         self._slow_asked_at = None
 
     def close(self) -> None:
-        """Stop asking; answers still on their way are dropped."""
+        """Stop asking; answers still on their way are dropped. The next connection may allow forwarding."""
         for task in self._tasks.values():
             task.cancel()
         self._tasks.clear()
+        self._way = "tunnel"
 
     def _start(self, link: Link, path: Path, timeout_s: float) -> bool:
         if path in self._tasks:
@@ -81,7 +82,8 @@ class EngineFeed:
         except HttpFailure as failure:
             answer = failure
         finally:
-            self._tasks.pop(path, None)
+            if self._tasks.get(path) is asyncio.current_task():  # else one of the next connection
+                del self._tasks[path]
         self._on_answer(self.endpoint, path, answer, self._way)
 
     async def _get(self, link: Link, path: Path, timeout_s: float) -> HttpAnswer:
@@ -107,6 +109,10 @@ class EngineFeed:
             return await asyncio.wait_for(self._remote_get(self.endpoint.port, path), timeout_s)
         except TimeoutError:
             raise HttpFailure("timeout", f"no answer to {path} within {timeout_s:.0f} s") from None
+        except HttpFailure as failure:
+            if failure.kind == "forbidden":  # no curl, no wget: the open port may answer again later
+                self._way = "direct"
+            raise
 
     def _direct_base(self) -> str:
         host = self._hostname

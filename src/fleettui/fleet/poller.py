@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 
 from fleettui.fleet.backoff import retry_delay_s
 from fleettui.fleet.engine_feed import EngineFeed
@@ -60,6 +61,8 @@ class MachinePoller:
         self._awaited = set(self._wanted())
         self._link: Link | None = None
         self._lost: asyncio.Future[LinkError] | None = None
+        self._has_answered = False
+        """A loop of this connection gave a frame."""
         self._poke = asyncio.Event()
         self._tick_handle: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
@@ -81,10 +84,17 @@ class MachinePoller:
 
     def poke(self) -> None:
         """Try again at once: the operator asked, or something that matters changed."""
-        self._poke.set()
         if self._link is not None and self._tick_handle is not None:
             self._questions.ask_all_again()
             self._tick()
+        else:
+            self._poke.set()
+
+    def set_interval(self, interval_s: float) -> None:
+        """Ask at another pace from now on: the next tick is that of the new interval."""
+        self.interval_s = interval_s
+        if self._tick_handle is not None:
+            self._schedule_tick()
 
     # -- connection ---------------------------------------------------------------------------------
 
@@ -99,7 +109,8 @@ class MachinePoller:
                 # A defect of ours on one machine must not end its polling for good, nor anybody else's.
                 log.exception("polling %s failed", self.record.machine.name)
                 error = LinkError("lost", "internal error while polling; see the log file", is_retryable=True)
-            failures = 1 if self.record.is_up else failures + 1
+            # A login alone is no recovery: where every session is refused, retries would be a login storm.
+            failures = 1 if self._has_answered else failures + 1
             delay_s = retry_delay_s(failures, self.interval_s) if error.is_retryable else None
             now = self._clock()
             self.record.link_failed(error, None if delay_s is None else now + delay_s, now)
@@ -107,16 +118,16 @@ class MachinePoller:
             await self._wait(delay_s)
 
     async def _wait(self, delay_s: float | None) -> None:
-        self._poke.clear()
-        try:
+        """A poke ends the wait, also one that came while the attempt was under way."""
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._poke.wait(), delay_s)
-        except TimeoutError:
-            return
+        self._poke.clear()
 
     async def _connect_and_serve(self) -> LinkError:
         """Connect, poll until the connection ends, clean up; returns why it ended."""
         self.record.link_connecting(self._clock())
         self._on_change()
+        self._has_answered = False
         self._lost = asyncio.get_running_loop().create_future()
         link = self._link = self._link_for(self.record.machine)
         try:
@@ -163,20 +174,26 @@ class MachinePoller:
 
     def _tick(self) -> None:
         """Ask every source that has answered; then wait for the next point of the interval's grid."""
-        loop = asyncio.get_running_loop()
-        if self._tick_handle is not None:
-            self._tick_handle.cancel()
-        # A common grid: answers of many machines then arrive together and wake the process up less often.
-        now = self._clock()
-        delay_s = self.interval_s - now % self.interval_s
-        if delay_s < self.interval_s * 0.1:
-            delay_s += self.interval_s
-        self._tick_handle = loop.call_later(delay_s, self._tick)
+        now = self._schedule_tick()
         if self.record.note_lateness(now, self.interval_s):
             self._on_change()
         if not self.is_paused and self._link is not None:
             self._ask(now)
         self._check_silence(now)
+
+    def _schedule_tick(self) -> float:
+        """Plan the next tick; returns the present time.
+
+        On a common grid answers of many machines arrive together and wake the process up less often.
+        """
+        if self._tick_handle is not None:
+            self._tick_handle.cancel()
+        now = self._clock()
+        delay_s = self.interval_s - now % self.interval_s
+        if delay_s < self.interval_s * 0.1:
+            delay_s += self.interval_s
+        self._tick_handle = asyncio.get_running_loop().call_later(delay_s, self._tick)
+        return now
 
     def _ask(self, now: float) -> None:
         if self._facts.is_open:
@@ -235,6 +252,7 @@ class MachinePoller:
         return self.record.link.state == "failed" or not self._awaited
 
     def _take_facts(self, frame: Frame) -> None:
+        self._has_answered = True
         self.record.take_facts(frame, self._clock())
         self._awaited.difference_update(SOURCE_OF_SECTION.get(name, "") for name in frame.sections)
         if self.record.facts.has_rates:
@@ -250,6 +268,7 @@ class MachinePoller:
 
     def _take_gpu(self, frame: Frame) -> None:
         now = self._clock()
+        self._has_answered = True
         if not self.record.take_gpu(frame, now):
             again = self._questions.gpu_due(now, self.record.gpu.refused_fields)
             self._ask_gpu((*again, *(name for name in ("apps", "ps") if name in frame.sections)), now)
@@ -257,7 +276,12 @@ class MachinePoller:
         if self.record.gpu.has_no_tool:
             self._questions.give_up_gpu_tool()
         self._awaited.difference_update(("gpu", "processes"))
-        if self.record.gpu.has_unified_cards and not self._needs.facts and not self._facts.is_open:
+        if (
+            self.record.gpu.has_unified_cards
+            and not self._needs.facts
+            and not self._facts.is_open
+            and "memory" not in self._awaited
+        ):
             self._awaited.add("memory")
             self._start(self._ask_memory())
         self._on_change()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.fleet.bus import SnapshotBus, Subscriber
@@ -27,6 +29,8 @@ FIRST_ROUND_S = 10.0
 
 ACCESS_PERIOD_S = 30.0
 """How often keys and configuration are looked at while no machine waits for a change of them."""
+
+log = logging.getLogger(__name__)
 
 MIN_INTERVAL_S = 0.5
 MAX_INTERVAL_S = 60.0
@@ -75,6 +79,7 @@ class FleetService:
         self._has_settled = False
         self._closings: set[asyncio.Task[None]] = set()
         self._publish_handle: asyncio.TimerHandle | None = None
+        self._has_new_interval = asyncio.Event()
         self._cycle_task: asyncio.Task[None] | None = None
         self.bus = SnapshotBus(
             FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
@@ -129,10 +134,11 @@ class FleetService:
                 poller.poke()
 
     def set_interval(self, seconds: float) -> None:
-        """Change the poll interval, within 0.5 to 60 s."""
+        """Change the poll interval, within 0.5 to 60 s, at once: nobody waits for the end of a long one."""
         self.interval_s = min(MAX_INTERVAL_S, max(MIN_INTERVAL_S, seconds))
         for poller in self._pollers.values():
-            poller.interval_s = self.interval_s
+            poller.set_interval(self.interval_s)
+        self._has_new_interval.set()
         self._schedule_publish()
 
     def set_paused(self, is_paused: bool) -> None:
@@ -160,7 +166,9 @@ class FleetService:
         """Once an interval: files that changed, keys that changed, health that changes by time alone."""
         await self._begin()
         while True:
-            await asyncio.sleep(self.interval_s)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._has_new_interval.wait(), self.interval_s)
+            self._has_new_interval.clear()
             files = self._folder.refresh()
             if files is not self._files:
                 self._apply(files)
@@ -258,8 +266,9 @@ class FleetService:
     # -- snapshots ----------------------------------------------------------------------------------
 
     def _note_change(self, name: str) -> None:
-        self._dirty.add(name)
-        self._schedule_publish()
+        if name in self._pollers:  # the last answer of a machine may come just after its file was removed
+            self._dirty.add(name)
+            self._schedule_publish()
 
     def _schedule_publish(self) -> None:
         if self._publish_handle is None:
@@ -270,14 +279,18 @@ class FleetService:
         now = self._clock()
         offset_s = time.localtime(now).tm_gmtoff
         for name in self._dirty:
-            self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s, offset_s)
+            try:
+                self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s, offset_s)
+            except Exception:
+                # A defect of ours on one machine's answers must not stop the news of all others.
+                log.exception("the readings of %s cannot be judged", name)
         self._dirty.clear()
         self.bus.publish(
             FleetSnapshot(
                 seq=self.bus.latest.seq + 1,
                 taken_at=now,
                 interval_s=self.interval_s,
-                machines=tuple(self._frozen[name] for name in self._order),
+                machines=tuple(self._frozen[name] for name in self._order if name in self._frozen),
                 problems=self._files.problems,
                 machines_dir=self.settings.machines_dir,
             )

@@ -1,0 +1,200 @@
+"""Polling where the timing decides: a machine removed, sessions refused, another pace; on a scripted link."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.service import FleetService, FleetSettings
+from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.net.errors import HttpFailure, LinkError
+from fleettui.net.link import HttpAnswer
+from fleettui.probes.engines import ENGINES
+from fleettui.probes.frames import Section, encode_frame, parse_request
+from fleettui.probes.loops import parse_loop_command
+
+LIMIT_S = 10.0
+
+
+class ScriptedLoop:
+    """Answers each question at once with empty sections, while `is_answering`."""
+
+    def __init__(self, link: ScriptedLink, command: str, on_data: Callable[[bytes], None]) -> None:
+        parsed = parse_loop_command(command)
+        assert parsed is not None
+        self.kind, self.token = parsed
+        self.link, self.on_data, self.is_open = link, on_data, True
+
+    def write(self, data: bytes) -> None:
+        request = parse_request(data.rstrip(b"\n"))
+        assert request is not None
+        self.link.questions.append((self.kind, *request))
+        if self.link.is_answering:
+            self.answer(*request)
+
+    def answer(self, seq: int, sections: tuple[str, ...]) -> None:
+        frame = {name.partition(":")[0]: Section(1, b"") for name in sections}
+        self.on_data(encode_frame(self.token, seq, frame))
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+class ScriptedLink:
+    """A machine as the pollers see it."""
+
+    address: str | None = "scripted"
+    server_version: str | None = None
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[Any, ...]] = []
+        self.loops: list[ScriptedLoop] = []
+        self.is_answering = True
+        self.refuses_sessions = False
+
+    async def open(self, on_lost: Callable[[LinkError], None]) -> None: ...
+
+    async def open_loop(self, command: str, on_data: Callable[[bytes], None], on_end: object) -> ScriptedLoop:
+        if self.refuses_sessions:
+            raise LinkError("session", "no sessions here")
+        self.loops.append(ScriptedLoop(self, command, on_data))
+        return self.loops[-1]
+
+    async def get(self, port: int, path: str, **_: object) -> HttpAnswer:
+        raise HttpFailure("refused", "nothing listens")
+
+    async def close(self) -> None: ...
+
+
+class ScriptedConnector:
+    """Hands the one link out."""
+
+    def __init__(self, link: ScriptedLink) -> None:
+        self.link = link
+
+    def link_for(self, machine: Machine) -> ScriptedLink:
+        return self.link
+
+    async def read_stamp(self) -> None: ...
+
+    def forget_failures(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@asynccontextmanager
+async def running(folder: Path, link: ScriptedLink, interval_s: float) -> AsyncIterator[FleetService]:
+    for name in ("ada", "bora"):
+        (folder / f"{name}.yaml").write_text(
+            f"name: {name}\nrole: r\nhardware: {{}}\nnetwork: {{hostname: {name}}}\nmodels: []\nssh: local\n"
+        )
+    service = FleetService(FleetSettings(str(folder), interval_s), ScriptedConnector(link))  # type: ignore[arg-type]
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():  # noqa: ASYNC110 (what is waited for has no event)
+            await asyncio.sleep(0.01)
+
+
+async def test_an_answer_just_after_a_machine_was_removed_stops_no_news(tmp_path: Path) -> None:
+    link = ScriptedLink()
+    async with running(tmp_path, link, 0.2) as service:
+        await until(lambda: len(link.loops) == 4)
+        ada = service.pollers[0]
+        service._remove("ada")
+        service._order = ("bora",)
+        ada._on_change()  # what a frame that was already on its way does
+        seq = service.snapshot.seq
+        service.set_interval(0.5)
+        await until(lambda: service.snapshot.seq > seq)
+        assert [machine.name for machine in service.snapshot.machines] == ["bora"]
+
+
+async def test_a_machine_that_cannot_be_judged_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = ScriptedLink()
+    async with running(tmp_path, link, 0.2) as service:
+        await until(lambda: len(link.loops) == 4)
+
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(service.pollers[0].record, "freeze", fail)
+        seq = service.snapshot.seq
+        await until(lambda: service.snapshot.seq > seq + 2)
+        assert [machine.name for machine in service.snapshot.machines] == ["ada", "bora"]
+
+
+async def test_logins_without_a_session_are_tried_less_and_less_often(tmp_path: Path) -> None:
+    link = ScriptedLink()
+    link.refuses_sessions = True
+    async with running(tmp_path, link, 0.05) as service:
+        record = service.pollers[0].record
+        await until(lambda: record.link.next_try_at and record.link.next_try_at - time.time() > 0.15)
+        assert record.link.stage == "session"
+
+
+async def test_a_shorter_interval_holds_at_once(tmp_path: Path) -> None:
+    link = ScriptedLink()
+    async with running(tmp_path, link, 60.0) as service:
+        await until(lambda: len(link.loops) == 4)
+        await asyncio.sleep(0.8)  # the second sample, half a second after the first
+        asked = len(link.questions)
+        service.set_interval(0.5)
+        await until(lambda: len(link.questions) > asked)
+
+
+async def test_where_no_way_is_left_the_open_port_is_tried_again() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    answers: list[HttpAnswer | HttpFailure] = []
+
+    class NoForwarding(ScriptedLink):
+        async def get(self, port: int, path: str, **_: object) -> HttpAnswer:
+            raise HttpFailure("forbidden", "no forwarding")
+
+    async def no_tool(port: int, path: str) -> HttpAnswer:
+        raise HttpFailure("forbidden", "neither curl nor wget")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        writer.close()
+
+    endpoint = EngineEndpoint("ollama", port)
+    feed = EngineFeed(
+        "127.0.0.1",
+        endpoint,
+        ENGINES["ollama"],
+        lambda _e, path, answer, _way: answers.append(answer),
+        no_tool,
+    )
+    link = NoForwarding()
+    feed.ask(link, time.time())
+    await until(lambda: not feed.is_waiting)
+    assert all(isinstance(answer, HttpFailure) for answer in answers)
+    await until(lambda: not feed._tasks)
+    answers.clear()
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    async with server:
+        feed.ask(link, time.time())
+        await until(lambda: not feed.is_waiting and answers)
+    feed.close()
+    assert isinstance(answers[-1], HttpAnswer)
+    assert answers[-1].status == 200
