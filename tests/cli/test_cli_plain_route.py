@@ -53,7 +53,7 @@ def test_plain_lines_need_no_argparse(words: str) -> None:
     [
         "", "--help", "m n", "m --max-age", "m --max-age -1", "m --max-age x", "m --format xml", "m -qh",
         "-- m",
-        "m --quiet=1", "m --unknown", "m --form json", "m --tag --json", "m --deadline 0",
+        "-- m", "m --quiet=1", "m --unknown", "m --form json", "m --tag --json", "m --deadline 0",
     ],
 )  # fmt: skip
 def test_the_rest_is_left_to_argparse(words: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -135,7 +134,7 @@ def test_only_one_module_writes_each_stream(path: Path) -> None:
 def engine_of(name: str) -> str | None:
     """The engine a module of probes/engines belongs to (`ollama`, `ollama_host`); None where it is shared."""
     kind = name.partition("_")[0]
-    return kind if kind in get_args(EngineKind) else None
+    return kind if kind in EngineKind.__args__ else None
 
 
 def test_engines_do_not_know_each_other() -> None:

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fleettui.model.machine import Machine
+from fleettui.model.machine import EngineKind, Machine
 from fleettui.model.readings import (
     CpuReading,
     DisksReading,
     EngineReading,
+    EngineState,
     GpuReading,
     MemoryReading,
     NetReading,
@@ -27,10 +28,12 @@ from fleettui.model.readings import (
 )
 from fleettui.model.snapshot import (
     DrainFlag,
+    DrainState,
     LinkStatus,
     MachineSnapshot,
     MaintenanceFlag,
     Reason,
+    Severity,
     SourceStatus,
 )
 from fleettui.model.unknown import Unknown
@@ -44,11 +47,21 @@ DOCUMENT_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )  # fmt: skip
-MACHINES = st.builds(Machine, document=st.dictionaries(st.text(max_size=4), DOCUMENT_VALUES, max_size=3))
+MACHINES = st.builds(
+    Machine,
+    name=st.text(),
+    role=st.text(),
+    hostname=st.text(),
+    document=st.dictionaries(st.text(max_size=4), DOCUMENT_VALUES, max_size=3),
+)
 
 
 def optional(reading: type) -> st.SearchStrategy[Any]:
     return st.none() | st.builds(reading)
+
+
+def words(literal: Any) -> st.SearchStrategy[str]:
+    return st.sampled_from(literal.__args__)
 
 
 SNAPSHOTS = st.builds(
@@ -62,11 +75,13 @@ SNAPSHOTS = st.builds(
     disks=optional(DisksReading),
     net=optional(NetReading),
     system=optional(SystemReading),
-    engines=st.lists(st.from_type(EngineReading), max_size=2).map(tuple),
+    engines=st.lists(
+        st.builds(EngineReading, kind=words(EngineKind), state=words(EngineState)), max_size=2
+    ).map(tuple),
     sources=st.dictionaries(st.sampled_from(["gpu", "cpu", "ollama", "vllm:8001"]), st.builds(SourceStatus)),
-    reasons=st.lists(st.builds(Reason), max_size=2).map(tuple),
+    reasons=st.lists(st.builds(Reason, severity=words(Severity)), max_size=2).map(tuple),
     maintenance=optional(MaintenanceFlag),
-    drain=optional(DrainFlag),
+    drain=st.none() | st.builds(DrainFlag, state=words(DrainState)),
 )
 
 ADA = MachineSnapshot(

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Literal
 
 APP = "fleettui"
 MACHINES_VARIABLE = "FLEETTUI_MACHINES"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
+from fleettui.model.literal import Literal
 from fleettui.model.record import dataclass, field
 from fleettui.model.unknown import Maybe, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 EngineKind = Literal["ollama", "vllm", "llamacpp", "llamaswap", "lmstudio", "sglang"]
 

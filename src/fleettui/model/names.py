@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fleettui.model.machine import EngineKind
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fleettui.model.machine import EngineKind
 
 DEFAULT_HOST = "registry.ollama.ai"
 DEFAULT_NAMESPACE = "library"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from fleettui.model.literal import Literal
 from fleettui.model.machine import EngineKind
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
@@ -37,12 +36,15 @@ class GpuProblem:
     """The tool's own text, cleaned and shortened."""
 
 
+GpuFaultCode = Literal["lost", "reset", "unknown_error"]
+
+
 @dataclass(frozen=True, slots=True)
 class GpuFault:
     """A card that is lost, needs a reset or cannot be read."""
 
     bus_id: Maybe[str]
-    code: Literal["lost", "reset", "unknown_error"]
+    code: GpuFaultCode
     text: str
 
 
@@ -204,6 +206,7 @@ class SystemReading:
 
 ModelState = Literal["loaded", "loading", "stopping", "sleeping"]
 EngineState = Literal["ok", "busy", "down", "unauthorized", "not_an_engine"]
+EnginePath = Literal["tunnel", "direct", "remote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,5 +276,5 @@ class EngineReading:
     is_sleeping: Maybe[bool] = NOT_READ
     error: str | None = None
     """The operator's words; None when the state is ok."""
-    path: Literal["tunnel", "direct", "remote"] = "tunnel"
+    path: EnginePath = "tunnel"
     """How it was asked: through SSH, straight from here, by the machine's own curl or wget."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from fleettui.model.literal import Literal
 from fleettui.model.machine import EngineKind
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe
@@ -33,6 +32,8 @@ RejectCode = Literal[
     "excluded",
     "selector",
 ]
+
+WarningCode = Literal["digest_drift", "cold", "no_machines"]
 
 EXIT_ROUTED = 0
 EXIT_NONE_ELIGIBLE = 1
@@ -144,7 +145,7 @@ class RejectedMachine:
 class RouteWarning:
     """Something worth knowing about a choice."""
 
-    code: Literal["digest_drift", "cold", "no_machines"]
+    code: WarningCode
     text: str
 
 

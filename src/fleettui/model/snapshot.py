@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
-
+from fleettui.model.literal import Literal
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.readings import (
     CpuReading,
@@ -20,6 +18,10 @@ from fleettui.model.readings import (
 )
 from fleettui.model.record import dataclass, field
 from fleettui.model.unknown import Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Health = Literal["healthy", "degraded", "unhealthy", "offline", "unknown"]
 Trust = Literal["approved", "pending", "rejected", "key_changed"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar, Union
-
 from fleettui.model.record import dataclass
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeVar, Union
+
+    T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,18 @@ class Unknown:
         return "–"
 
 
-Maybe = Union[T, Unknown]
-"""A value or the knowledge that there is none: `Maybe[float]`."""
+if TYPE_CHECKING:
+    Maybe = Union[T, Unknown]
+    """A value or the knowledge that there is none: `Maybe[float]`."""
+else:  # the same without loading typing, which takes a warm --route 4 ms
+    T = object
+
+    class Maybe:
+        """A value or the knowledge that there is none: `Maybe[float]`."""
+
+        def __class_getitem__(cls, known):
+            return known | Unknown
+
 
 NOT_READ = Unknown("not read yet")
 

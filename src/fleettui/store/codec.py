@@ -9,14 +9,18 @@ so that one of another version is never read as one of this. Its number counts c
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any, cast
 from zlib import crc32
 
 from fleettui.model import machine, readings, snapshot
 from fleettui.model.unknown import Unknown
 from fleettui.model.written import dump_json, read_float
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _CLASSES: tuple[type, ...] = (
     machine.Machine,
@@ -107,11 +111,16 @@ def _fast_maker(cls: Any) -> Callable[[list[Any]], Any]:
     An open class of the same slots is filled by plain attribute stores and then becomes `cls`.
     """
     names = _field_names(cls)
-    scope = {"new": object.__new__, "cls": cls, "Open": type(cls.__name__, (), {"__slots__": names})}
+    scope: dict[str, Any] = {
+        "new": object.__new__,
+        "cls": cls,
+        "Open": type(cls.__name__, (), {"__slots__": names}),
+    }
     targets = ", ".join(f"made.{name}" for name in names)
     body = f"def make(fields):\n made = new(Open)\n {targets}, = fields\n made.__class__ = cls\n return made"
     exec(body, scope)  # noqa: S102  (our own field names, as dataclasses does)
-    return cast("Callable[[list[Any]], Any]", scope["make"])
+    make: Callable[[list[Any]], Any] = scope["make"]
+    return make
 
 
 _BY_THE_HUNDRED = (

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 from fleettui.model.clock import iso_utc
+from fleettui.model.literal import Literal
 from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL, RouteCandidate, RouteDecision
-from fleettui.model.unknown import Maybe, T, Unknown
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.text import cell_width, clean, fit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fleettui.model.unknown import T
 
 AnswerFormat = Literal["address", "host", "name", "url", "tsv", "json", "env"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("address", "host", "name", "url", "tsv", "json", "env")
