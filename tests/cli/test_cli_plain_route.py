@@ -52,7 +52,6 @@ def test_plain_lines_need_no_argparse(words: str) -> None:
     "words",
     [
         "", "--help", "m n", "m --max-age", "m --max-age -1", "m --max-age x", "m --format xml", "m -qh",
-        "-- m",
         "-- m", "m --quiet=1", "m --unknown", "m --form json", "m --tag --json", "m --deadline 0",
     ],
 )  # fmt: skip
