@@ -1,0 +1,211 @@
+"""Routing decides the same on what is stored for it as on the whole snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import NOW
+from fleettui.decide.routing import decide_route
+from fleettui.model.machine import DeclaredGpu, EngineEndpoint, EngineKind, Machine
+from fleettui.model.readings import (
+    EngineReading,
+    EngineState,
+    GpuCard,
+    GpuFault,
+    GpuProblem,
+    GpuReading,
+    InstalledModel,
+    LoadedModel,
+    MemoryReading,
+    ModelState,
+)
+from fleettui.model.route import RouteQuery
+from fleettui.model.snapshot import (
+    DrainFlag,
+    DrainState,
+    FleetSnapshot,
+    Health,
+    LinkStage,
+    LinkState,
+    LinkStatus,
+    MachineSnapshot,
+    MaintenanceFlag,
+    SourceState,
+    SourceStatus,
+    Trust,
+)
+from fleettui.model.unknown import Unknown
+from fleettui.store.database import Store
+from fleettui.store.routing_part import decode_for_routing, encode_for_routing
+from fleettui.store.snapshots import load_for_routing, save_snapshot
+from sample_fleet import sample_fleet
+
+UNKNOWN = st.builds(Unknown, st.sampled_from(["not reported", "[N/A]"]))
+MODELS = st.sampled_from(["llama3.1:8b", "LLAMA3.1:8b", "llama3.1:70b", "qwen3", "qwen3:latest", "org/x"])
+DIGESTS = UNKNOWN | st.sampled_from(["sha256:aa", "sha256:bb"])
+MIB = UNKNOWN | st.integers(0, 90_000)
+BYTES = UNKNOWN | st.integers(0, 80 << 30)
+TIMES = st.none() | st.floats(NOW - 9, NOW)
+
+
+def words(literal: Any) -> st.SearchStrategy[str]:
+    return st.sampled_from(literal.__args__)
+
+
+def some(items: st.SearchStrategy[Any], count: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(items, max_size=count).map(tuple)
+
+
+FAULTS = st.builds(
+    GpuFault,
+    bus_id=UNKNOWN,
+    code=st.just("lost"),
+    text=st.sampled_from(["fell off the bus", "needs a reset"]),
+)
+CARDS = st.builds(
+    GpuCard,
+    index=st.integers(0, 3),
+    uuid=st.just("GPU-1"),
+    name=UNKNOWN | st.just("NVIDIA H100"),
+    total_mib=MIB,
+    used_mib=MIB,
+    free_mib=MIB,
+    utilisation_percent=UNKNOWN | st.integers(0, 100),
+    is_unified=st.booleans(),
+    fault=st.none() | FAULTS,
+)
+ENGINES = st.builds(
+    EngineReading,
+    kind=words(EngineKind),
+    port=st.sampled_from([11434, 8000]),
+    state=st.just("ok") | words(EngineState),
+    loaded=UNKNOWN
+    | some(
+        st.builds(
+            LoadedModel,
+            name=MODELS,
+            engine=words(EngineKind),
+            digest=DIGESTS,
+            size_bytes=BYTES,
+            vram_bytes=BYTES,
+            context=UNKNOWN | st.sampled_from([2048, 8192]),
+            state=words(ModelState),
+        )
+    ),
+    installed=UNKNOWN
+    | some(
+        st.builds(
+            InstalledModel,
+            name=MODELS,
+            engine=words(EngineKind),
+            digest=DIGESTS,
+            size_bytes=BYTES,
+            remote_host=st.none() | st.just("https://ollama.com"),
+        )
+    ),
+    running=UNKNOWN | st.integers(0, 2),
+    error=st.none() | st.just("busy: 3 in the queue"),
+)
+STATUSES = st.builds(
+    SourceStatus, state=words(SourceState), read_at=TIMES, since=TIMES, error=st.none() | st.just("no answer")
+)
+MACHINES = st.builds(
+    Machine,
+    name=st.sampled_from(["ada", "gpu2", "gpu10"]),
+    role=st.just("gpu-host"),
+    hostname=st.sampled_from(["ada.lan", "fd00::1"]),
+    gpus=st.none() | some(st.just(DeclaredGpu("RTX 4090", 24.0))),
+    models=some(MODELS),
+    tags=some(st.sampled_from(["home", "big"])),
+    disabled_gpus=some(st.integers(0, 3)),
+    engines=some(
+        st.builds(
+            EngineEndpoint,
+            kind=words(EngineKind),
+            port=st.sampled_from([11434, 8000]),
+            url=st.none() | st.just("https://ada:8443/v"),
+        )
+    ),
+    document=st.just({"name": "ada"}),
+)
+SNAPSHOTS = st.builds(
+    MachineSnapshot,
+    machine=MACHINES,
+    trust=st.just("approved") | words(Trust),
+    link=st.builds(
+        LinkStatus,
+        state=st.just("up") | words(LinkState),
+        stage=st.none() | words(LinkStage),
+        error=st.none(),
+    ),
+    gpu=st.none()
+    | st.builds(
+        GpuReading,
+        cards=some(CARDS),
+        faults=some(FAULTS, 1),
+        problem=st.none() | st.just(GpuProblem("no_tool", "no nvidia-smi", "sh: not found")),
+    ),
+    memory=st.none() | st.builds(MemoryReading, total_kib=MIB, available_kib=MIB),
+    engines=some(ENGINES, 2),
+    sources=st.dictionaries(st.sampled_from(["gpu", "cpu", "ollama", "vllm", "ollama:8000"]), STATUSES),
+    health=st.just("healthy") | words(Health),
+    last_seen=TIMES,
+    maintenance=st.none() | st.just(MaintenanceFlag("fan swap", "mia", NOW - 60)),
+    drain=st.none() | st.builds(DrainFlag, words(DrainState), st.just("move"), st.just("mia"), st.just(NOW)),
+)
+QUERIES = st.builds(
+    RouteQuery,
+    model=MODELS | st.just("never heard of"),
+    min_free_vram_mib=st.sampled_from([0, 0, 4096, 40_000]),
+    free_scope=st.sampled_from(["gpu", "host"]),
+    context=st.none() | st.just(8192),
+    require_loaded=st.booleans(),
+    avoid_busy=st.booleans(),
+    tags=some(st.just("home"), 1),
+    exclude=some(st.just("ada"), 1),
+    max_age_s=st.sampled_from([None, 60.0]),
+)
+
+
+def routed_part(machine: MachineSnapshot) -> MachineSnapshot:
+    part = decode_for_routing(encode_for_routing(machine))
+    assert part is not None
+    return part
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(SNAPSHOTS, max_size=3), QUERIES)
+def test_decisions_are_the_same(machines: list[MachineSnapshot], query: RouteQuery) -> None:
+    fleet = FleetSnapshot(1, NOW, 2.0, tuple(machines), (), "/etc/fleet")
+    part = replace(fleet, machines=tuple(map(routed_part, machines)))
+    assert repr(decide_route(part, query, NOW)) == repr(decide_route(fleet, query, NOW))
+
+
+def test_the_rest_is_as_if_never_read() -> None:
+    for machine in sample_fleet().machines:
+        part = routed_part(machine)
+        assert repr(part)  # every field of every record is there
+        assert encode_for_routing(part) == encode_for_routing(machine)
+        assert (part.processes, part.disks, part.reasons, part.machine.document) == (None, None, (), {})
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{}", "[1,2]", '[[],1,[],[],null,null,[],{"gpu":3}]'])
+def test_any_other_text_is_no_snapshot(text: str) -> None:
+    assert decode_for_routing(text) is None
+
+
+def test_stored_and_loaded(tmp_path: Path) -> None:
+    fleet = replace(sample_fleet(), machines_dir=str(tmp_path))
+    with Store.open(str(tmp_path / "state")) as store:
+        save_snapshot(store, fleet, [], written_at=NOW)
+        stored = load_for_routing(store, str(tmp_path))
+        assert stored is not None
+        assert stored.fleet == replace(fleet, machines=tuple(map(routed_part, fleet.machines)))
+        store.connection.execute("UPDATE machine_snapshots SET routing = replace(routing, 'ada', 'bda')")
+        assert load_for_routing(store, str(tmp_path)) is None
