@@ -27,6 +27,15 @@ class Cli:
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
+    def shell(self, line: str) -> subprocess.CompletedProcess[str]:
+        """The command with redirections, through `sh -c`."""
+        environment = {**os.environ, **self.environment, "PYTHONPATH": SRC}
+        return subprocess.run(
+            ["/bin/sh", "-c", f"exec {sys.executable} -m fleettui {line}"],
+            capture_output=True, text=True, timeout=60.0, env=environment, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
 
 def write_machine(folder: Path, name: str, **lines: str) -> Path:
     """A small valid machine file; keyword arguments replace or add top-level lines."""

@@ -48,9 +48,15 @@ def run_dashboard(folders: Folders) -> int:
 def _log_to_file(folders: Folders) -> None:
     """The screen is drawn on stderr, so nothing may be logged there: a file in the state folder takes it."""
     folder = Path(folders.state_dir)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handler = logging.handlers.RotatingFileHandler(
+    logging.raiseExceptions = False  # a full disk: its traceback would go to the screen
+    handler: logging.Handler = logging.handlers.RotatingFileHandler(
         folder / "fleettui.log", maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
     )
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        handler = (
+            logging.NullHandler()
+        )  # no reason to show no dashboard; a notice says that nothing is stored
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 def say(*lines: str) -> None:
     """Print lines for the person at the terminal. A closed or full stderr never breaks a command."""
+    if sys.stderr is None:  # closed by the caller (`2>&-`)
+        return
     encoding = sys.stderr.encoding or "utf-8"
     text = "".join(f"{line}\n" for line in lines).encode(encoding, "replace").decode(encoding)
     try:

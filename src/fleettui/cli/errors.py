@@ -19,3 +19,12 @@ class CommandError(Exception):
         self.text = text
         self.hints = hints
         self.exit_code = exit_code
+
+    def document(self, *, is_route: bool) -> dict[str, object]:
+        """The document of a `--json` command that found nothing else to print."""
+        message = "; ".join((self.text, *self.hints))
+        problem = {"file": None, "line": None, "key": None, "message": message}
+        body: dict[str, object] = (
+            {"chosen": None, "candidates": [], "rejected": []} if is_route else {"machines": []}
+        )
+        return {"schema": 1, **body, "errors": [problem], "exit_code": self.exit_code}

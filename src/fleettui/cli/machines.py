@@ -22,9 +22,11 @@ def machines_command(arguments: Namespace) -> int:
         else:
             output.write_lines(check_lines(files.machines, files.problems, folders.machines_dir))
         return EXIT_USAGE if files.problems else EXIT_OK
+    is_unreadable = any(problem.file == folders.machines_dir for problem in files.problems)
     if arguments.json:
         output.write_document(machines_document(files.machines, files.problems))
     else:
         diagnostics.say_all(problem_lines(files.problems))
-        output.write_lines(machine_lines(files.machines))
-    return EXIT_OK
+        if files.machines or not is_unreadable:
+            output.write_lines(machine_lines(files.machines))
+    return EXIT_USAGE if is_unreadable else EXIT_OK

@@ -27,10 +27,12 @@ def run() -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code. Never lets a traceback out."""
+    arguments = None
     try:
         arguments = parse_arguments(argv)
         return _command_of(arguments)(arguments)
     except CommandError as error:
+        _print_failure(error, arguments)
         diagnostics.say_error(_title(argv), error.text, *error.hints)
         return error.exit_code
     except SystemExit as stop:
@@ -40,6 +42,30 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         output.discard()
         return EXIT_PIPE
+    except OSError as error:
+        output.discard()
+        where = f"{error.filename}: " if error.filename else ""
+        diagnostics.say_error(_title(argv), f"{where}{error.strerror or error}")
+        return EXIT_NEGATIVE
+    except Exception as error:  # noqa: BLE001 - a defect of ours: the operator gets a sentence with its place
+        output.discard()
+        diagnostics.say_error(_title(argv), *_defect_lines(error))
+        return EXIT_NEGATIVE
+
+
+def _print_failure(error: CommandError, arguments: Namespace | None) -> None:
+    """`--json` always prints a document: where the command printed none, one that says what failed."""
+    is_json = getattr(arguments, "json", False) or getattr(arguments, "format", None) == "json"
+    if is_json and not output.has_written():
+        output.write_document(error.document(is_route=getattr(arguments, "command", None) == "route"))
+
+
+def _defect_lines(error: Exception) -> tuple[str, str]:
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
+    return f"internal error in {where}: {type(error).__name__}: {error}", "please report it with this text"
 
 
 def _title(argv: Sequence[str]) -> str:

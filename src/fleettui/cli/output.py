@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -11,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
+
+
+_has_written = False
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -37,27 +41,37 @@ def encode_json(document: Any, *, is_compact: bool = False) -> str:
 
 def is_terminal() -> bool:
     """True when stdout is a terminal that can be drawn on."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
 
 
 def terminal_width() -> int | None:
     """Columns of the terminal on stdout, None where there is none."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         return None
 
 
 def discard() -> None:
     """Point stdout at nothing: the reader has gone, and the exit must not fail on the last flush."""
+    if sys.stdout is None:
+        return
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     os.close(devnull)
 
 
+def has_written() -> bool:
+    """True once anything was printed."""
+    return _has_written
+
+
 def _write(text: str) -> None:
+    global _has_written  # noqa: PLW0603 - there is one stdout
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "stdout is closed, so nothing can be printed")
+    # Names of files and arguments may hold bytes that are no text; they too print as `?`.
     encoding = sys.stdout.encoding or "utf-8"
-    if encoding.lower().replace("-", "") != "utf8":
-        text = text.encode(encoding, "replace").decode(encoding)
-    sys.stdout.write(text)
+    _has_written = True
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     sys.stdout.flush()

@@ -37,7 +37,7 @@ def poll_once(
 
 
 def check_folder(fleet: FleetSnapshot, folders: Folders) -> None:
-    """Raises CommandError when the folder gave no machine: there is nothing that could be printed."""
+    """Raises CommandError when the folder gave no machine: there is nothing to ask."""
     if fleet.machines:
         return
     if any(problem.file == folders.machines_dir for problem in fleet.problems):
@@ -47,6 +47,12 @@ def check_folder(fleet: FleetSnapshot, folders: Folders) -> None:
     raise CommandError(
         f"no usable machine file in {folders.machines_dir}", "correct the files named above", DEMO_STEP
     )
+
+
+def report_broken_files(fleet: FleetSnapshot, folders: Folders) -> None:
+    """stderr: the problems of files; that of the folder itself ends the command with its own text."""
+    if fleet.machines or not any(problem.file == folders.machines_dir for problem in fleet.problems):
+        report_problems(fleet)
 
 
 def report_problems(fleet: FleetSnapshot) -> None:

@@ -91,7 +91,10 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
 
 def _polled_fleet(folders: Folders, arguments: Namespace) -> FleetSnapshot:
     gc.enable()
-    from fleettui.cli.polling import poll_once
+    from fleettui.cli.polling import check_folder, poll_once, report_broken_files
     from fleettui.fleet.needs import ROUTING
 
-    return poll_once(folders, ROUTING, arguments.deadline)
+    fleet = poll_once(folders, ROUTING, arguments.deadline, is_told=False)
+    report_broken_files(fleet, folders)
+    check_folder(fleet, folders)
+    return fleet

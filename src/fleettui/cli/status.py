@@ -9,7 +9,7 @@ from argparse import Namespace
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
-from fleettui.cli.polling import check_folder, poll_once, report_problems
+from fleettui.cli.polling import check_folder, poll_once, report_broken_files, report_problems
 from fleettui.fleet.needs import EVERYTHING
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
@@ -33,16 +33,10 @@ def status_command(arguments: Namespace) -> int:
         _print(fleet, is_json=True, is_compact=False)
         check_folder(fleet, folders)
     else:
-        _tell_broken_files(fleet, folders)
+        report_broken_files(fleet, folders)
         check_folder(fleet, folders)
         _print(fleet, is_json=False, is_compact=False)
     return _exit_code(fleet)
-
-
-def _tell_broken_files(fleet: FleetSnapshot, folders: Folders) -> None:
-    """stderr: the problems of files; that of the folder itself ends the command with its own text."""
-    if fleet.machines or not any(problem.file == folders.machines_dir for problem in fleet.problems):
-        report_problems(fleet)
 
 
 def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
