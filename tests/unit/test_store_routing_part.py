@@ -200,7 +200,7 @@ def routed_part(machine: MachineSnapshot) -> MachineSnapshot:
     return part
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.lists(SNAPSHOTS, max_size=3), QUERIES)
 def test_decisions_are_the_same(machines: list[MachineSnapshot], query: RouteQuery) -> None:
     fleet = FleetSnapshot(1, NOW, 2.0, tuple(machines), (), "/etc/fleet")
@@ -213,6 +213,14 @@ def test_the_rest_is_as_if_never_read() -> None:
         part = routed_part(machine)
         assert repr(part)  # every field of every record is there
         assert encode_for_routing(part) == encode_for_routing(machine)
+        assert (part.link.state, part.machine.is_cpu_only) == (
+            machine.link.state,
+            machine.machine.is_cpu_only,
+        )
+        assert part.machine.declares_gpus == machine.machine.declares_gpus
+        if machine.gpu is not None:
+            assert part.gpu is not None
+            assert (part.gpu.problem, part.gpu.faults) == (machine.gpu.problem, machine.gpu.faults)
         assert (part.processes, part.disks, part.reasons, part.machine.document) == (None, None, (), {})
 
 
