@@ -34,7 +34,10 @@ NEVER_LOADED = {
     "cli": {"textual"},
 }
 # A script pays for each of these at every call.
-WARM_ROUTE_NEVER = HEAVY | {"platformdirs", "random", "socket", "ssl", "subprocess", "logging", "tempfile"}
+WARM_ROUTE_NEVER = HEAVY | {
+    *("platformdirs", "random", "socket", "ssl", "subprocess", "logging", "tempfile"),
+    *("argparse", "dataclasses", "gettext", "inspect", "pathlib", "shutil", "typing"),
+}
 
 IMPORT_WHOLE_ROOM = """
 import importlib, pkgutil, sys

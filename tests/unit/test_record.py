@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 
 import pytest
@@ -39,6 +40,35 @@ def test_values_defaults_and_properties() -> None:
         Point()  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         Point(1, z=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("count", [1, 1000])
+def test_first_records_and_later_ones_are_alike(count: int) -> None:
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        x: int
+        y: int = 2
+        tags: dict[str, int] = field(default_factory=dict)
+
+    for _ in range(count):
+        fresh = Fresh(1, tags={"a": 1})
+        assert (fresh.x, fresh.y, fresh.tags) == (1, 2, {"a": 1})
+    assert type(fresh) is Fresh
+    assert Fresh(1).tags is not Fresh(1).tags
+    with pytest.raises(AttributeError):
+        fresh.x = 5  # type: ignore[misc]
+    for wrong in ({}, {"y": 1}, {"x": 1, "z": 1}):
+        with pytest.raises(TypeError, match="__init__"):
+            Fresh(**wrong)
+    for given in ((1, 2, {}, 4), (1, 2, {}, 4, 5)):
+        with pytest.raises(TypeError, match="__init__"):
+            Fresh(*given)
+    with pytest.raises(TypeError, match="multiple values"):
+        Fresh(1, x=1)
+
+
+def test_the_signature_is_that_of_the_fields() -> None:
+    assert str(inspect.signature(Single)) == "(value: 'str') -> 'None'"
 
 
 def test_nothing_can_be_assigned_deleted_or_added() -> None:
