@@ -296,7 +296,7 @@ def ssh_version() -> str:
 
 def clean_environment(**more: str) -> dict[str, str]:
     """Environment for measured processes: this checkout, no agent and no settings of whoever runs them."""
-    dropped = ("SSH_AUTH_SOCK", "NO_COLOR", "PYTHONDEVMODE", "TMUX")
+    dropped = ("SSH_AUTH_SOCK", "NO_COLOR", "PYTHONDEVMODE", "PYTHONDONTWRITEBYTECODE", "TMUX")
     kept = {
         name: value
         for name, value in os.environ.items()

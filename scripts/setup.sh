@@ -107,6 +107,8 @@ make_ready() {
         die "pip could not install requirements/$purpose.txt (message above); is the package index reachable?"
     pip_install --no-build-isolation --no-deps --editable . ||
         die "fleettui itself could not be installed (message above)"
+    # An editable install is compiled by nobody: where PYTHONDONTWRITEBYTECODE is set, each call would do it anew.
+    "$venv/bin/python" -m compileall -q src || say "some modules could not be compiled beforehand; starts are slower"
     # Each purpose contains the ones before it.
     for name in runtime test check; do
         fingerprint >"$venv/.ready-$name"
