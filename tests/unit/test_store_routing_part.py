@@ -43,7 +43,7 @@ from fleettui.model.snapshot import (
 from fleettui.model.unknown import Unknown
 from fleettui.store.database import Store
 from fleettui.store.routing_part import decode_for_routing, encode_for_routing
-from fleettui.store.snapshots import load_for_routing, save_snapshot
+from fleettui.store.snapshots import load_for_routing, load_snapshot, save_snapshot
 from sample_fleet import sample_fleet
 
 
@@ -238,3 +238,19 @@ def test_stored_and_loaded(tmp_path: Path) -> None:
         assert stored.fleet == replace(fleet, machines=tuple(map(routed_part, fleet.machines)))
         store.connection.execute("UPDATE machine_snapshots SET routing = replace(routing, 'ada', 'bda')")
         assert load_for_routing(store, str(tmp_path)) is None
+
+
+def test_routing_alone_is_brought_up_to_date_between_whole_snapshots(tmp_path: Path) -> None:
+    """The cheap save: routing reads the newest, the whole stays as it was, a new machine is stored whole."""
+    old = sample_fleet()
+    first, *rest = old.machines
+    with Store.open(str(tmp_path)) as store:
+        save_snapshot(store, replace(old, machines=tuple(rest)), {item.name for item in rest})
+        newer = [replace(item, seq=item.seq + 1, last_seen=NOW + 5) for item in rest]
+        fleet = replace(old, seq=old.seq + 1, machines=(first, *newer))
+        save_snapshot(store, fleet, {item.name for item in fleet.machines}, is_whole=False)
+        part, whole = load_for_routing(store, old.machines_dir), load_snapshot(store, old.machines_dir)
+    assert part is not None
+    assert whole is not None
+    assert [item.last_seen for item in part.fleet.machines[1:]] == [NOW + 5] * len(rest)
+    assert whole.fleet.machines == old.machines

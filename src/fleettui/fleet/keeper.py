@@ -10,6 +10,9 @@ from fleettui.model.snapshot import FleetSnapshot
 from fleettui.store.database import Store, StoreError
 from fleettui.store.snapshots import save_snapshot
 
+WHOLE_PERIOD_S = 30.0
+"""Routing needs each snapshot; all the rest of a machine is stored this often only."""
+
 log = logging.getLogger(__name__)
 
 
@@ -23,6 +26,8 @@ class SnapshotKeeper:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot keeper")
         self._store: Store | None = None
         self._stored_seqs: dict[str, int] = {}
+        self._whole_seqs: dict[str, int] = {}
+        self._whole_at = 0.0
         self._pending: asyncio.Future[None] | None = None
         self.error: str | None = None
         """Why nothing is stored; None while all is well."""
@@ -45,13 +50,13 @@ class SnapshotKeeper:
         try:
             if self._store is None:
                 self._store = Store.open(self._state_dir)
-            changed = {
-                machine.name
-                for machine in fleet.machines
-                if self._stored_seqs.get(machine.name) != machine.seq
-            }
-            save_snapshot(self._store, fleet, changed, writer=self._writer)
+            is_whole = fleet.taken_at - self._whole_at >= WHOLE_PERIOD_S
+            before = self._whole_seqs if is_whole else self._stored_seqs
+            changed = {machine.name for machine in fleet.machines if before.get(machine.name) != machine.seq}
+            save_snapshot(self._store, fleet, changed, writer=self._writer, is_whole=is_whole)
             self._stored_seqs = {machine.name: machine.seq for machine in fleet.machines}
+            if is_whole:
+                self._whole_at, self._whole_seqs = fleet.taken_at, self._stored_seqs
             self.error = None
         except StoreError as error:
             if self.error is None:

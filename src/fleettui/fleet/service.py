@@ -13,7 +13,7 @@ from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
-from fleettui.fleet.poller import LinkFactory, MachinePoller
+from fleettui.fleet.poller import ANSWER_KINDS, LinkFactory, MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
@@ -274,10 +274,20 @@ class FleetService:
         if self._publish_handle is None:
             self._publish_handle = asyncio.get_running_loop().call_later(PUBLISH_DELAY_S, self._publish)
 
+    def _read_answers(self) -> None:
+        """Parse what arrived, one kind for all machines after the other."""
+        for kind in ANSWER_KINDS:
+            for name in tuple(self._dirty):
+                try:
+                    self._pollers[name].read_answers(kind)
+                except Exception:
+                    log.exception("the answers of %s cannot be read", name)
+
     def _publish(self) -> None:
         self._publish_handle = None
         now = self._clock()
         offset_s = time.localtime(now).tm_gmtoff
+        self._read_answers()
         for name in self._dirty:
             try:
                 self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s, offset_s)

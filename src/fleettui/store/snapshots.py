@@ -51,9 +51,12 @@ def save_snapshot(
     *,
     writer: str = "dashboard",
     written_at: float | None = None,
+    is_whole: bool = True,
 ) -> None:
     """Stores the fleet in one transaction: the machines named in `changed` and those not stored yet.
 
+    Without `is_whole` only what routing reads is brought up to date, at a third of the price; a machine not
+    stored yet is stored whole all the same.
     Machines that are no longer in the fleet are deleted. Raises StoreError (StoreBusyError: leave it,
     the next snapshot comes soon).
     """
@@ -62,11 +65,15 @@ def save_snapshot(
     assert isinstance(encoder, MachineEncoder)  # noqa: S101  (only this module writes that entry)
     names = [machine.machine.name for machine in fleet.machines]
     rest = encode((fleet.seq, names, fleet.problems, fleet.machines_dir))
-    texts = {
-        machine.machine.name: _texts_of(machine, encoder)
-        for machine in fleet.machines
-        if machine.machine.name in changed
-    }
+    parts: dict[str, str] = {}
+    texts: dict[str, tuple[str, str]] = {}
+    for machine in fleet.machines:
+        if machine.machine.name not in changed:
+            continue
+        if is_whole:
+            texts[machine.machine.name] = _texts_of(machine, encoder)
+        else:
+            parts[machine.machine.name] = seal(encode_for_routing(machine))
     now = time.time() if written_at is None else written_at
     with store.transaction() as connection:
         stored = {
@@ -78,6 +85,16 @@ def save_snapshot(
         for machine in fleet.machines:
             if machine.machine.name not in texts and machine.machine.name not in stored:
                 texts[machine.machine.name] = _texts_of(machine, encoder)
+                parts.pop(machine.machine.name, None)
+        connection.executemany(
+            "UPDATE machine_snapshots SET seq = ?, taken_at = ?, routing = ? "
+            "WHERE machines_dir = ? AND name = ?",
+            [
+                (machine.seq, fleet.taken_at, parts[machine.machine.name], machines_dir, machine.machine.name)
+                for machine in fleet.machines
+                if machine.machine.name in parts
+            ],
+        )
         connection.executemany(
             "INSERT INTO machine_snapshots (machines_dir, name, seq, taken_at, routing, payload) "
             "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (machines_dir, name) DO UPDATE SET seq = excluded.seq, "

@@ -16,6 +16,6 @@ CREATE TABLE machine_snapshots (
     seq INTEGER NOT NULL,
     taken_at REAL NOT NULL,     -- epoch seconds of the fleet snapshot that brought this row
     routing TEXT NOT NULL,      -- sealed JSON of store/routing_part.py: what routing reads of the machine
-    payload TEXT NOT NULL,      -- sealed JSON of store/codec.py: everything
+    payload TEXT NOT NULL,      -- sealed JSON of store/codec.py: everything, up to half a minute older
     UNIQUE (machines_dir, name)
 );
