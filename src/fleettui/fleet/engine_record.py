@@ -13,6 +13,11 @@ from fleettui.net.link import HttpAnswer
 from fleettui.probes.engines import ENGINES, AskedBy
 
 
+def path_name(endpoint: EngineEndpoint, path: str) -> str:
+    """`ollama:11434/api/ps`: one question to one engine of a machine."""
+    return f"{endpoint.kind}:{endpoint.port}{path}"
+
+
 class EngineRecord:
     """Latest reading of one engine and the state of its source."""
 
@@ -27,9 +32,10 @@ class EngineRecord:
         self._last: tuple[str, int, bytes] | None = None
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """Everything that is asked of this kind of engine."""
-        return () if self.probe is None else (*self.probe.tick_paths, *self.probe.slow_paths)
+    def path_names(self) -> tuple[str, ...]:
+        """Everything that is asked of this engine, each path by a name of its own on the machine."""
+        paths = () if self.probe is None else (*self.probe.tick_paths, *self.probe.slow_paths)
+        return tuple(path_name(self.endpoint, path) for path in paths)
 
     def take(self, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy, now: float) -> bool:
         """Read an answer; False when a resident model is not in the installed list, so that it is stale."""

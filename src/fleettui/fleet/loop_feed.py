@@ -45,6 +45,12 @@ class LoopFeed:
         """What the machine said outside frames: banners, a restricted account's refusal."""
         return self._reader.noise if self._reader is not None else ""
 
+    def describe_end(self, text: str) -> str:
+        """Why the loop ended; what the machine said instead of a first answer tells more than an exit code."""
+        if self.noise and not self.has_answered:
+            return f"the account is restricted or its shell failed; it said: {self.noise}"
+        return text
+
     async def open(self, link: Link) -> None:
         """Start the loop on an open link. Raises LinkError with stage `session`."""
         token = secrets.token_hex(8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fleettui.model.record import dataclass
 
 FAST_FACTS = ("stat", "load", "uptime", "mem", "net")
@@ -30,6 +32,16 @@ class Needs:
     gpu: bool = True
     processes: bool = True
     engines: bool = True
+
+    def awaited(self, engine_paths: Iterable[tuple[str, ...]]) -> set[str]:
+        """Names of what must answer before a machine counts as polled once: sources, and paths of engines."""
+        names = {name for paths in engine_paths for name in paths}
+        if self.facts:
+            names |= {"cpu", "memory", "net", "system"}
+        for name in ("rates", "disks", "gpu", "processes"):
+            if getattr(self, name):
+                names.add(name)
+        return names
 
 
 EVERYTHING = Needs()

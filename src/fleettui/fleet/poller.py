@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Literal
 
 from fleettui.fleet.backoff import retry_delay_s
 from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.engine_record import path_name
 from fleettui.fleet.facts_record import SOURCE_OF_SECTION
+from fleettui.fleet.inbox import AnswerKind, Inbox
 from fleettui.fleet.loop_feed import LoopFeed
 from fleettui.fleet.needs import EVERYTHING, RATE_FACTS, Needs
 from fleettui.fleet.questions import Questions
@@ -31,9 +32,6 @@ REOPEN_DELAY_S = 5.0
 
 SECOND_SAMPLE_S = 0.5
 """After the first frame of a connection: rates take two samples."""
-
-AnswerKind = Literal["facts", "gpu", "engines"]
-ANSWER_KINDS: tuple[AnswerKind, ...] = ("facts", "gpu", "engines")
 
 LinkFactory = Callable[[Machine], Link]
 
@@ -62,8 +60,8 @@ class MachinePoller:
         self._gpu = LoopFeed("gpu", clock, self._keep_gpu, self._gpu_ended)
         self._remote_http = RemoteHttp(clock)
         self._engines = self._make_engine_feeds() if needs.engines else {}
-        self._awaited = set(self._wanted())
-        self._unread: dict[AnswerKind, list[Callable[[], None]]] = {kind: [] for kind in ANSWER_KINDS}
+        self._awaited = needs.awaited(self.record.engines[endpoint].path_names for endpoint in self._engines)
+        self._inbox = Inbox()
         self._link: Link | None = None
         self._lost: asyncio.Future[LinkError] | None = None
         self._has_answered = False
@@ -260,33 +258,25 @@ class MachinePoller:
         now = self._clock()
         self._has_answered = True
         self.record.last_seen = now
-        self._unread["facts"].append(lambda: self._take_facts(frame, now))
+        self._inbox.keep("facts", lambda: self._take_facts(frame, now))
         self._on_change()
 
     def _keep_gpu(self, frame: Frame) -> None:
         now = self._clock()
         self._has_answered = True
-        self._unread["gpu"].append(lambda: self._take_gpu(frame, now))
+        self._inbox.keep("gpu", lambda: self._take_gpu(frame, now))
         self._on_change()
 
     def _keep_engine(
         self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy
     ) -> None:
         now = self._clock()
-        self._unread["engines"].append(lambda: self._take_engine(endpoint, path, answer, way, now))
+        self._inbox.keep("engines", lambda: self._take_engine(endpoint, path, answer, way, now))
         self._on_change()
 
     def read_answers(self, kind: AnswerKind) -> None:
-        """Read what has arrived since the last call.
-
-        Answers are parsed when a snapshot is made, those of one kind for all machines in a row: code and
-        tables are then in the processor's caches, a tenth of the collector's CPU less than as they drip in.
-        """
-        unread = self._unread[kind]
-        if unread:
-            self._unread[kind] = []
-            for read in unread:
-                read()
+        """Read the answers of one kind that have arrived since the last call."""
+        self._inbox.read(kind)
 
     def _take_facts(self, frame: Frame, now: float) -> None:
         self.record.take_facts(frame, now)
@@ -341,17 +331,17 @@ class MachinePoller:
     ) -> None:
         if not self.record.engines[endpoint].take(path, answer, way, now):
             self._engines[endpoint].ask_slow_again()
-        self._awaited.discard(f"{endpoint.kind}:{endpoint.port}{path}")
+        self._awaited.discard(path_name(endpoint, path))
 
     # -- loops that end by themselves ---------------------------------------------------------------
 
     def _facts_ended(self, text: str) -> None:
-        self.record.facts.end(_loop_end_text(self._facts, text), self._clock())
+        self.record.facts.end(self._facts.describe_end(text), self._clock())
         self._awaited -= {"rates", *self.record.facts.sources}
         self._loop_ended(self._facts)
 
     def _gpu_ended(self, text: str) -> None:
-        self.record.gpu.end(_loop_end_text(self._gpu, text), self._clock())
+        self.record.gpu.end(self._gpu.describe_end(text), self._clock())
         self._awaited -= {"gpu", "processes"}
         self._loop_ended(self._gpu)
 
@@ -398,26 +388,3 @@ class MachinePoller:
         if self._link is None:
             raise HttpFailure("lost", "the connection ended")
         return await self._remote_http.get(self._link, port, path)
-
-    def _wanted(self) -> Iterator[str]:
-        """What must answer before this machine counts as polled once."""
-        needs = self._needs
-        if needs.facts:
-            yield from ("cpu", "memory", "net", "system")
-        if needs.rates:
-            yield "rates"
-        if needs.disks:
-            yield "disks"
-        if needs.gpu:
-            yield "gpu"
-        if needs.processes:
-            yield "processes"
-        for endpoint in self._engines:
-            for path in self.record.engines[endpoint].paths:
-                yield f"{endpoint.kind}:{endpoint.port}{path}"
-
-
-def _loop_end_text(feed: LoopFeed, text: str) -> str:
-    if feed.noise and not feed.has_answered:
-        return f"the account is restricted or its shell failed; it said: {feed.noise}"
-    return text

@@ -10,10 +10,11 @@ from contextlib import suppress
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.fleet.bus import SnapshotBus, Subscriber
+from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
-from fleettui.fleet.poller import ANSWER_KINDS, LinkFactory, MachinePoller
+from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
