@@ -12,7 +12,7 @@ ANSWER_KINDS: tuple[AnswerKind, ...] = ("facts", "gpu", "engines")
 class Inbox:
     """Keeps how to read each answer until somebody makes a snapshot.
 
-    Answers of one kind are read for all machines in a row: code and tables are then in the processor's caches,
+    Answers of one kind are read for all machines in a row: code and tables are then in the caches,
     a tenth of the collector's CPU less than reading them as they drip in.
     """
 

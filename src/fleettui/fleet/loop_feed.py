@@ -46,7 +46,7 @@ class LoopFeed:
         return self._reader.noise if self._reader is not None else ""
 
     def describe_end(self, text: str) -> str:
-        """Why the loop ended; what the machine said instead of a first answer tells more than an exit code."""
+        """Why the loop ended; what the machine said instead of an answer tells more than an exit code."""
         if self.noise and not self.has_answered:
             return f"the account is restricted or its shell failed; it said: {self.noise}"
         return text
