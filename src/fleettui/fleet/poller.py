@@ -51,6 +51,8 @@ class MachinePoller:
         self.record = record
         self.interval_s = interval_s
         self.is_paused = False
+        self.phase_s = 0.0
+        """How far behind the grid's points this machine is asked."""
         self._link_for = link_for
         self._clock = clock
         self._on_change = on_change
@@ -192,7 +194,7 @@ class MachinePoller:
         if self._tick_handle is not None:
             self._tick_handle.cancel()
         now = self._clock()
-        delay_s = self.interval_s - now % self.interval_s
+        delay_s = self.interval_s - (now - self.phase_s) % self.interval_s
         if delay_s < self.interval_s * 0.1:
             delay_s += self.interval_s
         self._tick_handle = asyncio.get_running_loop().call_later(delay_s, self._tick)

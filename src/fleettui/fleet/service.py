@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
@@ -24,6 +25,15 @@ from fleettui.net.connector import Connector
 
 PUBLISH_DELAY_S = 0.2
 """Frames that arrive together become one snapshot: 64 machines on one grid would else make 192 of them."""
+
+MACHINES_AT_ONCE = 32
+"""Read and judged in one go, then keys and sockets get their turn: 256 at once take a tenth of a second."""
+
+STARTS_AT_ONCE, START_PAUSE_S = 16, 0.015
+"""Connections begin in groups: no more log in at once anyway, and 256 in one moment hold up the screen."""
+
+MACHINES_PER_PHASE, PHASES, PHASE_S = 64, 5, 0.08
+"""More machines than this tick a little later: asking 256 in the same moment would hold up the screen."""
 
 FIRST_ROUND_S = 10.0
 """After that snapshots are stored even when some machine has not answered once."""
@@ -108,7 +118,7 @@ class FleetService:
         """Read the machine files and begin polling."""
         self._started_at = self._clock()
         self._apply(self._folder.refresh())
-        self._publish()
+        self._publish_all()
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
 
     async def stop(self) -> None:
@@ -155,10 +165,8 @@ class FleetService:
 
     def final_snapshot(self) -> FleetSnapshot:
         """Publish what is known this moment and return it."""
-        if self._publish_handle is not None:
-            self._publish_handle.cancel()
         self._dirty.update(self._pollers)
-        self._publish()
+        self._publish_all()
         return self.snapshot
 
     # -- the machine files --------------------------------------------------------------------------
@@ -184,8 +192,11 @@ class FleetService:
             await self._connector.warm()
             await self._note_access()
         self._has_begun = True
-        for poller in self._pollers.values():
-            poller.start()
+        for count, (name, poller) in enumerate(tuple(self._pollers.items()), 1):
+            if self._pollers.get(name) is poller:
+                poller.start()
+            if count % STARTS_AT_ONCE == 0:
+                await asyncio.sleep(START_PAUSE_S)
 
     async def _note_access(self) -> bool:
         """Remember keys and configuration as they are now; True if they changed since the last time."""
@@ -237,6 +248,7 @@ class FleetService:
             self.settings.needs,
         )
         poller.is_paused = self.is_paused
+        poller.phase_s = len(self._pollers) // MACHINES_PER_PHASE % PHASES * PHASE_S
         self._pollers[name] = poller
         self._dirty.add(name)
         if self._has_begun:
@@ -275,27 +287,41 @@ class FleetService:
         if self._publish_handle is None:
             self._publish_handle = asyncio.get_running_loop().call_later(PUBLISH_DELAY_S, self._publish)
 
-    def _read_answers(self) -> None:
-        """Parse what arrived, one kind for all machines after the other."""
+    def _read_answers(self, names: Collection[str]) -> None:
+        """Parse what arrived, one kind for all these machines after the other."""
         for kind in ANSWER_KINDS:
-            for name in tuple(self._dirty):
+            for name in names:
                 try:
                     self._pollers[name].read_answers(kind)
                 except Exception:
                     log.exception("the answers of %s cannot be read", name)
 
+    def _publish_all(self) -> None:
+        """Publish until nothing is left to read."""
+        self._publish()
+        while self._dirty:
+            self._publish()
+        if self._publish_handle is not None:
+            self._publish_handle.cancel()
+            self._publish_handle = None
+
     def _publish(self) -> None:
-        self._publish_handle = None
+        if self._publish_handle is not None:
+            self._publish_handle.cancel()
+            self._publish_handle = None
         now = self._clock()
         offset_s = time.localtime(now).tm_gmtoff
-        self._read_answers()
-        for name in self._dirty:
+        names = tuple(itertools.islice(self._dirty, MACHINES_AT_ONCE))
+        self._dirty.difference_update(names)
+        self._read_answers(names)
+        for name in names:
             try:
                 self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s, offset_s)
             except Exception:
                 # A defect of ours on one machine's answers must not stop the news of all others.
                 log.exception("the readings of %s cannot be judged", name)
-        self._dirty.clear()
+        if self._dirty:
+            self._publish_handle = asyncio.get_running_loop().call_later(0, self._publish)
         self.bus.publish(
             FleetSnapshot(
                 seq=self.bus.latest.seq + 1,

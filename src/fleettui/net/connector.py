@@ -15,7 +15,7 @@ from fleettui.net.host_keys import HostTrust, KnownHosts
 from fleettui.net.link import Link
 from fleettui.net.settings import ConnectorSettings
 from fleettui.net.ssh_config import SshConfig
-from fleettui.net.stamps import Stamps, stamp_of
+from fleettui.net.stamps import Stamps, forget_stamps, stamp_of
 
 if TYPE_CHECKING:
     from fleettui.net.dialers import LoginContext
@@ -66,6 +66,7 @@ class Connector:
 
     async def read_stamp(self) -> Hashable:
         """Changes when a refused login may go differently: ssh_config, known hosts, key files, agent."""
+        forget_stamps()
         settings = self.settings
         identities = self._ssh.ring.paths if self._ssh is not None else settings.default_identities
         paths = [*self._load_config().files, *settings.known_hosts_files, *settings.global_known_hosts_files]
@@ -75,7 +76,8 @@ class Connector:
         return tuple(stamp_of(path) for path in dict.fromkeys(paths)), agent_keys
 
     def forget_failures(self) -> None:
-        """Try refusing jump hosts again: the operator asked for it."""
+        """Try refusing jump hosts again, with what stands in the files now: the operator asked for it."""
+        forget_stamps()
         if self._ssh is not None:
             self._ssh.jumps.forget_failures()
 
