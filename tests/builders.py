@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from fleettui.model.gpu import GpuCard, GpuProcess, GpuReading, ProcessesReading
 from fleettui.model.machine import DeclaredGpu, Machine
 from fleettui.model.readings import (
     CpuReading,
@@ -16,15 +17,11 @@ from fleettui.model.readings import (
     DiskUse,
     EngineKind,
     EngineReading,
-    GpuCard,
-    GpuProcess,
-    GpuReading,
     InstalledModel,
     LoadedModel,
     MemoryReading,
     NetInterface,
     NetReading,
-    ProcessesReading,
     SystemReading,
 )
 from fleettui.model.snapshot import FleetSnapshot, HostKeyOffer, LinkStatus, MachineSnapshot, SourceStatus

@@ -17,8 +17,9 @@ from builders import (
     make_process,
     make_snapshot,
 )
+from fleettui.model.gpu import GpuProblem, GpuReading
 from fleettui.model.machine import ConfigProblem
-from fleettui.model.readings import GpuProblem, GpuReading, MemoryReading
+from fleettui.model.readings import MemoryReading
 from fleettui.model.snapshot import (
     FleetSnapshot,
     HostKeyOffer,

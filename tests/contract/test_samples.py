@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from fleettui.decide.names import canonical_name
-from fleettui.model.readings import EngineReading, GpuCard, GpuReading, InstalledModel
+from fleettui.model.gpu import GpuCard, GpuReading
+from fleettui.model.readings import EngineReading, InstalledModel
 from fleettui.model.unknown import Unknown
 from fleettui.probes import cpu, memory, nvidia, nvidia_lists, processes, system
 from fleettui.probes.engines import ollama

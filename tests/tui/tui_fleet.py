@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from fleettui.model.gpu import GpuCard, GpuProblem, GpuProcess, GpuReading, ProcessesReading
 from fleettui.model.machine import ConfigProblem, DeclaredGpu, EngineEndpoint, Machine, SshSettings
 from fleettui.model.readings import (
     CpuReading,
     DisksReading,
     DiskUse,
     EngineReading,
-    GpuCard,
-    GpuProblem,
-    GpuProcess,
-    GpuReading,
     InstalledModel,
     LoadedModel,
     MemoryReading,
     NetInterface,
     NetReading,
-    ProcessesReading,
     SystemReading,
 )
 from fleettui.model.snapshot import (

@@ -21,7 +21,8 @@ from builders import (
     make_snapshot,
 )
 from fleettui.decide.health import judge_health
-from fleettui.model.readings import DisksReading, DiskUse, GpuFault, GpuProblem, GpuReading
+from fleettui.model.gpu import GpuFault, GpuProblem, GpuReading
+from fleettui.model.readings import DisksReading, DiskUse
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
 from fleettui.model.unknown import Unknown
 

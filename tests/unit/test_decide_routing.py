@@ -22,8 +22,9 @@ from builders import (
     make_snapshot,
 )
 from fleettui.decide.routing import decide_route
+from fleettui.model.gpu import GpuFault, GpuProblem, GpuReading
 from fleettui.model.machine import EngineEndpoint
-from fleettui.model.readings import GpuFault, GpuProblem, GpuReading, LoadedModel
+from fleettui.model.readings import LoadedModel
 from fleettui.model.route import RouteDecision, RouteQuery
 from fleettui.model.snapshot import DrainFlag, LinkStatus, MachineSnapshot, MaintenanceFlag, SourceStatus
 from fleettui.model.unknown import Unknown

@@ -14,16 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fleettui.model.gpu import GpuReading, ProcessesReading
 from fleettui.model.machine import EngineKind, Machine
 from fleettui.model.readings import (
     CpuReading,
     DisksReading,
     EngineReading,
     EngineState,
-    GpuReading,
     MemoryReading,
     NetReading,
-    ProcessesReading,
     SystemReading,
 )
 from fleettui.model.snapshot import (

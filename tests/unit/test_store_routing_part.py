@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 
 from builders import NOW
 from fleettui.decide.routing import decide_route
+from fleettui.model.gpu import GpuCard, GpuFault, GpuProblem, GpuReading
 from fleettui.model.machine import DeclaredGpu, EngineEndpoint, EngineKind, Machine
 from fleettui.model.readings import (
     EngineReading,
     EngineState,
-    GpuCard,
-    GpuFault,
-    GpuProblem,
-    GpuReading,
     InstalledModel,
     LoadedModel,
     MemoryReading,

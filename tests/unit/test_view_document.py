@@ -23,8 +23,9 @@ from builders import (
     make_process,
     make_snapshot,
 )
+from fleettui.model.gpu import GpuCard, GpuProblem, GpuReading, MigInstance
 from fleettui.model.machine import ConfigProblem
-from fleettui.model.readings import GpuCard, GpuProblem, GpuReading, MemoryReading, MigInstance
+from fleettui.model.readings import MemoryReading
 from fleettui.model.snapshot import DrainFlag, MachineSnapshot, MaintenanceFlag
 from fleettui.model.unknown import Unknown
 from fleettui.view.document import infrastructure_document, machine_document, machines_document

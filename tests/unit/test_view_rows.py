@@ -20,7 +20,7 @@ from builders import (
     make_offline,
     make_snapshot,
 )
-from fleettui.model.readings import GpuFault
+from fleettui.model.gpu import GpuFault
 from fleettui.model.snapshot import MaintenanceFlag
 from fleettui.view.cells import Cell, text_of, width_of
 from fleettui.view.columns import COLUMNS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.clock import hh_mm
-from fleettui.model.readings import GpuCard, GpuReading
+from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.residency import is_runner, unexplained_mib
 from fleettui.model.snapshot import MachineSnapshot, Reason, Severity, SourceStatus
 from fleettui.model.unknown import Unknown

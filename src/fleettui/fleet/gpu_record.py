@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fleettui.fleet.source_record import SourceRecord
-from fleettui.model.readings import GpuReading, MemoryReading, ProcessesReading
+from fleettui.model.gpu import GpuReading, ProcessesReading
+from fleettui.model.readings import MemoryReading
 from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
 from fleettui.probes.frames import Frame, Section

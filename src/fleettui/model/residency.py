@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fleettui.model.readings import GpuProcess, LoadedModel
+from fleettui.model.gpu import GpuProcess
+from fleettui.model.readings import LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown

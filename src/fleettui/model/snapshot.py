@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from fleettui.model.gpu import GpuReading, ProcessesReading
 from fleettui.model.literal import Literal
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.readings import (
     CpuReading,
     DisksReading,
     EngineReading,
-    GpuReading,
     InstalledModel,
     LoadedModel,
     MemoryReading,
     NetReading,
-    ProcessesReading,
     SystemReading,
 )
 from fleettui.model.record import dataclass, field

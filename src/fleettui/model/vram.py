@@ -5,7 +5,7 @@ A part with unified memory (`GpuCard.is_unified`) takes its figures from /proc/m
 
 from __future__ import annotations
 
-from fleettui.model.readings import GpuCard
+from fleettui.model.gpu import GpuCard
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown

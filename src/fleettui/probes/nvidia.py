@@ -7,13 +7,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final
 
-from fleettui.model.readings import (
-    GpuCard,
-    GpuFault,
-    GpuReading,
-    MemoryReading,
-    ProcessesReading,
-)
+from fleettui.model.gpu import GpuCard, GpuFault, GpuReading, ProcessesReading
+from fleettui.model.readings import MemoryReading
 from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.probes.clean import clean_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from fleettui.model.readings import GpuCard, GpuReading, MigInstance
+from fleettui.model.gpu import GpuCard, GpuReading, MigInstance
 from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.probes.clean import clean_text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from fleettui.model.readings import GpuFault, GpuProblem, GpuProblemCode
+from fleettui.model.gpu import GpuFault, GpuProblem, GpuProblemCode
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
 

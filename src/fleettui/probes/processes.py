@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from fleettui.model.readings import GpuProcess, ProcessesReading
+from fleettui.model.gpu import GpuProcess, ProcessesReading
 from fleettui.model.record import replace
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from zlib import crc32
 
-from fleettui.model import machine, readings, snapshot
+from fleettui.model import gpu, machine, readings, snapshot
 from fleettui.model.unknown import Unknown
 from fleettui.model.written import dump_json, read_float
 
@@ -28,13 +28,13 @@ _CLASSES: tuple[type, ...] = (
     machine.SshSettings,
     machine.EngineEndpoint,
     machine.ConfigProblem,
-    readings.GpuReading,
-    readings.GpuCard,
-    readings.GpuProblem,
-    readings.GpuFault,
-    readings.MigInstance,
-    readings.ProcessesReading,
-    readings.GpuProcess,
+    gpu.GpuReading,
+    gpu.GpuCard,
+    gpu.GpuProblem,
+    gpu.GpuFault,
+    gpu.MigInstance,
+    gpu.ProcessesReading,
+    gpu.GpuProcess,
     readings.CpuReading,
     readings.MemoryReading,
     readings.DisksReading,
@@ -90,8 +90,8 @@ _MACHINE_TAG = _CLASSES.index(machine.Machine)
 _SECTIONS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
     ("machine", machine.Machine),
     ("link", snapshot.LinkStatus),
-    ("gpu", (readings.GpuReading, type(None))),
-    ("processes", (readings.ProcessesReading, type(None))),
+    ("gpu", (gpu.GpuReading, type(None))),
+    ("processes", (gpu.ProcessesReading, type(None))),
     ("cpu", (readings.CpuReading, type(None))),
     ("memory", (readings.MemoryReading, type(None))),
     ("disks", (readings.DisksReading, type(None))),
@@ -124,8 +124,8 @@ def _fast_maker(cls: Any) -> Callable[[list[Any]], Any]:
 
 
 _BY_THE_HUNDRED = (
-    readings.GpuCard,
-    readings.GpuProcess,
+    gpu.GpuCard,
+    gpu.GpuProcess,
     readings.LoadedModel,
     readings.InstalledModel,
     snapshot.SourceStatus,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.machine import DeclaredGpu, Machine
-from fleettui.model.readings import EngineReading, GpuCard, GpuReading, InstalledModel, LoadedModel
+from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
 from fleettui.model.unknown import NOT_READ, Unknown
 from fleettui.store.codec import decode, encode

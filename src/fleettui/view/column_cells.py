@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.readings import GpuCard
+from fleettui.model.gpu import GpuCard
 from fleettui.model.snapshot import Health, Reason, Severity
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.bars import tone_for

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fleettui.model.gpu import GpuCard
 from fleettui.model.order import natural_key
-from fleettui.model.readings import GpuCard
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, T, Unknown, total

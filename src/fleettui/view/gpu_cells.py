@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.readings import GpuCard
+from fleettui.model.gpu import GpuCard
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import bar_cells, tone_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fleettui.model.readings import GpuCard
+from fleettui.model.gpu import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory

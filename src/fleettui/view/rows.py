@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple
 
+from fleettui.model.gpu import GpuCard
 from fleettui.model.order import natural_key
-from fleettui.model.readings import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.view.cells import Cell, Cells, dimmed, fit_cells
 from fleettui.view.column_cells import SEVERITY_TONES, is_note_short, is_severe

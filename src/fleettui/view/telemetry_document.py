@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleettui.model.readings import GpuCard, GpuProcess
+from fleettui.model.gpu import GpuCard, GpuProcess
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, T, Unknown
 from fleettui.model.vram import card_memory, gib_of_mib, has_no_gpu
