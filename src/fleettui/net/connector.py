@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fleettui.net.identities import KeyRing
     from fleettui.net.jumps import Jump, Jumps
     from fleettui.net.login import Login
+    from fleettui.net.login_steps import LoginSteps
 
 JITTER_S = 0.1
 """Logins that start together are spread over this, so that a fleet behind one firewall is no burst."""
@@ -42,8 +43,9 @@ class Connector:
         """Import asyncssh in a thread (0.35 s), so that the first paint does not wait for it."""
         await asyncio.to_thread(_import_ssh)
 
-    def link_for(self, machine: Machine, pins: Sequence[str] = ()) -> Link:
-        """A fresh, unopened link. `pins`: fingerprints approved earlier; `ssh.host_key` overrides them."""
+    def link_for(self, machine: Machine, pins: Sequence[str] = (), steps: LoginSteps | None = None) -> Link:
+        """A fresh, unopened link. `pins`: fingerprints approved earlier; `ssh.host_key` overrides them.
+        `steps` is told how far the login is."""
         if machine.ssh.is_local:
             from fleettui.net.local_link import LocalLink
 
@@ -53,7 +55,7 @@ class Connector:
         parts = self._parts()
 
         async def open_login() -> tuple[Login, Jump | None]:
-            return await self._open_login(machine, tuple(pins))
+            return await self._open_login(machine, tuple(pins), steps)
 
         where = machine.ssh.host or machine.hostname
         port = machine.ssh.port or 22
@@ -124,7 +126,9 @@ class Connector:
             hop.host, hop.port, alias=hop.host_key_alias, pins=hop.pins
         )
 
-    async def _open_login(self, machine: Machine, pins: tuple[str, ...]) -> tuple[Login, Jump | None]:
+    async def _open_login(
+        self, machine: Machine, pins: tuple[str, ...], steps: LoginSteps | None
+    ) -> tuple[Login, Jump | None]:
         hops = plan_hops(machine, self._load_config(), pins)
         self._opening += 1
         try:
@@ -133,9 +137,12 @@ class Connector:
             jump: Jump | None = None
             jumps = self._parts().jumps
             if len(hops) > 1:
+                if steps is not None:
+                    steps.jump = hops[-2].where
+                    steps.begin("jump")
                 jump = await jumps.lease(hops[:-1])
             try:
-                return await self._log_in_to(hops[-1], jump), jump
+                return await self._log_in_to(hops[-1], jump, steps), jump
             except BaseException:
                 if jump is not None:
                     jumps.release(jump)
@@ -143,7 +150,7 @@ class Connector:
         finally:
             self._opening -= 1
 
-    async def _log_in_to(self, hop: Hop, jump: Jump | None) -> Login:
+    async def _log_in_to(self, hop: Hop, jump: Jump | None, steps: LoginSteps | None = None) -> Login:
         from fleettui.net.dialers import Dialer
         from fleettui.net.login import log_in
 
@@ -153,7 +160,7 @@ class Connector:
         make_dialer = Dialer if jump is None else jump.make_dialer
         if jump is not None and jump.login is None:
             raise LinkError("lost", f"{jump.where}: jump host connection lost", jump=jump.where)
-        return await log_in(hop, trust, keys, parts.context, make_dialer)
+        return await log_in(hop, trust, keys, parts.context, make_dialer, steps)
 
 
 class _SshParts:

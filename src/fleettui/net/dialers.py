@@ -15,6 +15,7 @@ from fleettui.net.dial import connect_any, resolve
 from fleettui.net.errors import LinkError
 from fleettui.net.greeting import GreetingGuard
 from fleettui.net.hops import Hop, format_address
+from fleettui.net.login_steps import LoginSteps
 from fleettui.net.settings import ConnectorSettings
 
 _GREETING_WAIT_S = 1.0
@@ -41,6 +42,7 @@ class Dialer:
         self._has_slot = False
         self.guard: GreetingGuard | None = None
         self.address: str | None = None
+        self.steps = LoginSteps()
 
     async def create_connection(
         self, session_factory: Callable[[], Any], remote_host: str, remote_port: int, *_: Any
@@ -48,6 +50,8 @@ class Dialer:
         """Called by asyncssh.connect. Raises LinkError."""
         transport, guard = await self._open(remote_host, remote_port)
         self.guard = guard
+        self.steps.address = self.address
+        self.steps.begin("greeting")
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_GREETING_WAIT_S):
@@ -63,7 +67,10 @@ class Dialer:
     async def _open(self, host: str, port: int) -> tuple[Any, GreetingGuard]:
         """The way itself, with the guard at our end."""
         settings = self._context.settings
+        self.steps.begin("resolve")
         addresses = await resolve(host, port, self._hop.address_family)
+        self.steps.addresses = tuple(str(target[0]) for _, target in addresses)
+        self.steps.begin("connect")
         sock = await connect_any(
             self._hop.where, addresses, address_s=settings.address_s, stagger_s=settings.stagger_s
         )
@@ -73,6 +80,7 @@ class Dialer:
 
     async def take_slot(self) -> None:
         """Wait for our turn."""
+        self.steps.begin("turn")
         await self._wait_off_the_clock(self._context.slots)
         self._has_slot = True
 
@@ -128,6 +136,7 @@ class JumpDialer(Dialer):
 
     async def _open(self, host: str, port: int) -> tuple[Any, GreetingGuard]:
         where, jump = self._hop.where, self._jump.where
+        self.steps.begin("connect")
         await self._wait_off_the_clock(self._jump.opens)
         try:
             opening = self._connection.create_connection(GreetingGuard, host, port)  # type: ignore[arg-type]

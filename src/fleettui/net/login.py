@@ -16,6 +16,7 @@ from fleettui.net.hops import Hop
 from fleettui.net.host_keys import HostTrust
 from fleettui.net.identities import KeySet
 from fleettui.net.login_client import LoginClient
+from fleettui.net.login_steps import LoginSteps
 from fleettui.net.login_words import explain_failure, explain_timeout
 from fleettui.net.settings import ConnectorSettings
 
@@ -74,21 +75,33 @@ DialerFactory = Callable[[Hop, LoginContext, asyncio.Timeout], Dialer]
 
 
 async def log_in(
-    hop: Hop, trust: HostTrust, keys: KeySet, context: LoginContext, make_dialer: DialerFactory = Dialer
+    hop: Hop,
+    trust: HostTrust,
+    keys: KeySet,
+    context: LoginContext,
+    make_dialer: DialerFactory = Dialer,
+    steps: LoginSteps | None = None,
 ) -> Login:
     """Connect, verify the key, authenticate. Raises LinkError; the keys' agent is closed afterwards."""
     settings = context.settings
     loop = asyncio.get_running_loop()
     plans = _algorithm_plans(trust)
     first_failure: LinkError | None = None
-    client = LoginClient(hop, trust, keys, lambda: None)
+    steps = steps or LoginSteps()
+    steps.user = hop.user
+    client = LoginClient(hop, trust, keys, lambda: None, steps)
     dialer: Dialer | None = None
     try:
         async with asyncio.timeout(settings.connect_s) as deadline:
             while True:
                 dialer = make_dialer(hop, context, deadline)
+                dialer.steps = steps
                 client = LoginClient(
-                    hop, trust, keys, lambda: deadline.reschedule(loop.time() + settings.authentication_s)
+                    hop,
+                    trust,
+                    keys,
+                    lambda: deadline.reschedule(loop.time() + settings.authentication_s),
+                    steps,
                 )
                 try:
                     return await _log_in_once(hop, client, dialer, context, plans.pop(0))
@@ -107,6 +120,7 @@ async def log_in(
     except TimeoutError:
         raise explain_timeout(hop, client, dialer, settings) from None
     finally:
+        steps.begin(None)
         keys.close()
 
 

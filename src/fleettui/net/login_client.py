@@ -11,6 +11,7 @@ from fleettui.model.snapshot import HostKeyOffer, LinkStage
 from fleettui.net.hops import Hop
 from fleettui.net.host_keys import HostTrust, KeyVerdict, offer_of
 from fleettui.net.identities import KeySet
+from fleettui.net.login_steps import LoginSteps
 
 LossCallback = Callable[[Exception | None], None]
 
@@ -18,7 +19,14 @@ LossCallback = Callable[[Exception | None], None]
 class LoginClient(asyncssh.SSHClient):
     """asyncssh's callbacks during one login and, afterwards, the news of its end."""
 
-    def __init__(self, hop: Hop, trust: HostTrust, keys: KeySet, on_accepted: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        hop: Hop,
+        trust: HostTrust,
+        keys: KeySet,
+        on_accepted: Callable[[], None],
+        steps: LoginSteps,
+    ) -> None:
         self.stage: LinkStage = "connect"
         self.verdict: KeyVerdict | None = None
         self.offer: HostKeyOffer | None = None
@@ -31,10 +39,12 @@ class LoginClient(asyncssh.SSHClient):
         self.trust = trust
         self.keys = keys
         self._on_accepted = on_accepted
+        self._steps = steps
 
     def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
         self.connection = conn
         self.stage = "greeting"
+        self._steps.begin("key exchange")
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.on_lost is not None:
@@ -47,6 +57,7 @@ class LoginClient(asyncssh.SSHClient):
         blob = key.public_data
         self.offered_algorithm = key.get_algorithm()
         self.verdict = self.trust.judge(blob)
+        self._steps.key = offer_of(self.offered_algorithm, blob)
         if self.verdict != "trusted":
             expected = self.trust.expected if self.verdict == "changed" else ()
             self.offer = offer_of(self.offered_algorithm, blob, expected)
@@ -64,6 +75,7 @@ class LoginClient(asyncssh.SSHClient):
 
     def _accept(self) -> None:
         self.stage = "authentication"
+        self._steps.begin("authentication")
         self._on_accepted()
 
     def public_key_auth_requested(self) -> Any:
