@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 
+from fleettui.fleet.answers import Answers
 from fleettui.fleet.backoff import retry_delay_s
 from fleettui.fleet.engine_feed import EngineFeed
-from fleettui.fleet.engine_record import path_name
-from fleettui.fleet.facts_record import SOURCE_OF_SECTION
-from fleettui.fleet.inbox import AnswerKind, Inbox
+from fleettui.fleet.inbox import AnswerKind
 from fleettui.fleet.loop_feed import LoopFeed
+from fleettui.fleet.machine_loops import MachineLoops
 from fleettui.fleet.needs import EVERYTHING, RATE_FACTS, Needs
 from fleettui.fleet.questions import Questions
 from fleettui.fleet.record import MachineRecord
@@ -27,9 +27,6 @@ from fleettui.probes.frames import Frame
 log = logging.getLogger(__name__)
 
 MIN_SILENCE_S = 6.0
-REOPEN_DELAY_S = 5.0
-"""Before a loop that ended by itself is started again on the same connection."""
-
 SECOND_SAMPLE_S = 0.5
 """After the first frame of a connection: rates take two samples."""
 
@@ -58,12 +55,10 @@ class MachinePoller:
         self._on_change = on_change
         self._needs = needs
         self._questions = Questions(needs)
-        self._facts = LoopFeed("facts", clock, self._keep_facts, self._facts_ended)
-        self._gpu = LoopFeed("gpu", clock, self._keep_gpu, self._gpu_ended)
+        self._loops = MachineLoops(clock, self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost)
         self._remote_http = RemoteHttp(clock)
         self._engines = self._make_engine_feeds() if needs.engines else {}
-        self._awaited = needs.awaited(self.record.engines[endpoint].path_names for endpoint in self._engines)
-        self._inbox = Inbox()
+        self._answers = Answers(record, needs, self, clock)
         self._link: Link | None = None
         self._lost: asyncio.Future[LinkError] | None = None
         self._has_answered = False
@@ -71,7 +66,6 @@ class MachinePoller:
         self._poke = asyncio.Event()
         self._tick_handle: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
-        self._errands: set[asyncio.Task[None]] = set()
 
     # -- life ---------------------------------------------------------------------------------------
 
@@ -140,7 +134,7 @@ class MachinePoller:
             self._questions.begin_connection()
             self.record.link_up(link.address, self._clock())
             self._ask_engines(link, self._clock())
-            await self._open_loops(link)
+            await self._loops.open(link, self._needs)
             self._on_change()
             self._tick()
             return await self._lost
@@ -150,22 +144,11 @@ class MachinePoller:
             self._end_connection()
             await link.close()
 
-    async def _open_loops(self, link: Link) -> None:
-        openings = []
-        if self._needs.facts:
-            openings.append(self._facts.open(link))
-        if self._needs.gpu:
-            openings.append(self._gpu.open(link))
-        await asyncio.gather(*openings)
-
     def _end_connection(self) -> None:
         if self._tick_handle is not None:
             self._tick_handle.cancel()
             self._tick_handle = None
-        for task in tuple(self._errands):
-            task.cancel()
-        self._facts.close()
-        self._gpu.close()
+        self._loops.close()
         self._remote_http.close()
         for engine in self._engines.values():
             engine.close()
@@ -201,18 +184,18 @@ class MachinePoller:
         return now
 
     def _ask(self, now: float) -> None:
-        if self._facts.is_open:
+        if self._loops.facts.is_open:
             sections = self._questions.facts_due(now)
-            if self._facts.ask(sections):
+            if self._loops.facts.ask(sections):
                 self._questions.note_asked(sections, now)
                 self.record.facts.ask(sections, now)
-        if self._gpu.is_open:
+        if self._loops.gpu.is_open:
             self._ask_gpu(self._questions.gpu_due(now, self.record.gpu.refused_fields), now)
         if self._link is not None:
             self._ask_engines(self._link, now)
 
     def _ask_gpu(self, sections: tuple[str, ...], now: float) -> None:
-        if self._gpu.ask(sections):
+        if self._loops.gpu.ask(sections):
             self._questions.note_asked(sections, now)
             self.record.gpu.ask(sections, now)
 
@@ -223,7 +206,7 @@ class MachinePoller:
 
     def _check_silence(self, now: float) -> None:
         """The fact channel gave no byte for max(3 intervals, 6 s): the machine is gone."""
-        feed = self._facts
+        feed = self._loops.facts
         if feed.asked_at is None:
             return
         limit_s = max(3 * self.interval_s, MIN_SILENCE_S)
@@ -233,7 +216,7 @@ class MachinePoller:
             # df hangs on a dead file system: that costs the disks, nothing else.
             self._questions.give_up_disks()
             self.record.facts.hang_disks(now)
-            self._restart(feed, delay_s=0.0)
+            self._loops.restart(feed)
             self._on_change()
             return
         stage: LinkStage = "silent" if feed.has_answered else "session"
@@ -254,125 +237,79 @@ class MachinePoller:
     @property
     def is_settled(self) -> bool:
         """Every needed source answered once, or this connection attempt failed."""
-        return self.record.link.state == "failed" or not self._awaited
+        return self.record.link.state == "failed" or self._answers.are_complete
+
+    def read_answers(self, kind: AnswerKind) -> None:
+        """Read the answers of one kind that have arrived since the last call."""
+        self._answers.read(kind)
 
     def _keep_facts(self, frame: Frame) -> None:
-        now = self._clock()
         self._has_answered = True
-        self.record.last_seen = now
-        self._inbox.keep("facts", lambda: self._take_facts(frame, now))
+        self._answers.keep_facts(frame)
         self._on_change()
 
     def _keep_gpu(self, frame: Frame) -> None:
-        now = self._clock()
         self._has_answered = True
-        self._inbox.keep("gpu", lambda: self._take_gpu(frame, now))
+        self._answers.keep_gpu(frame)
         self._on_change()
 
     def _keep_engine(
         self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy
     ) -> None:
-        now = self._clock()
-        self._inbox.keep("engines", lambda: self._take_engine(endpoint, path, answer, way, now))
+        self._answers.keep_engine(endpoint, path, answer, way)
         self._on_change()
 
-    def read_answers(self, kind: AnswerKind) -> None:
-        """Read the answers of one kind that have arrived since the last call."""
-        self._inbox.read(kind)
+    # -- what answers make us ask -------------------------------------------------------------------
 
-    def _take_facts(self, frame: Frame, now: float) -> None:
-        self.record.take_facts(frame, now)
-        self._awaited.difference_update(SOURCE_OF_SECTION.get(name, "") for name in frame.sections)
-        if self.record.facts.has_rates:
-            self._awaited.discard("rates")
-        elif self._needs.rates:
-            # Rates take two samples; a whole interval is long to wait for the first ones.
-            asyncio.get_running_loop().call_later(SECOND_SAMPLE_S, self._ask_second_sample)
+    def ask_cards_again(self, with_processes: bool) -> None:
+        """The driver refused a field: ask without it at once."""
+        now = self._clock()
+        sections = self._questions.gpu_due(now, self.record.gpu.refused_fields)
+        if with_processes:
+            sections += tuple(name for name in ("apps", "ps") if name not in sections)
+        self._ask_gpu(sections, now)
+
+    def stop_asking_cards(self) -> None:
+        """The machine has no GPU tool."""
+        self._questions.give_up_gpu_tool()
+
+    def ask_second_sample(self) -> None:
+        """Rates take two samples; a whole interval is long to wait for the first ones."""
+        asyncio.get_running_loop().call_later(SECOND_SAMPLE_S, self._ask_second_sample)
 
     def _ask_second_sample(self) -> None:
-        if self._facts.is_open and not self.record.facts.has_rates:
-            self._facts.ask(RATE_FACTS)
+        if self._loops.facts.is_open and not self.record.facts.has_rates:
+            self._loops.facts.ask(RATE_FACTS)
 
-    def _take_gpu(self, frame: Frame, now: float) -> None:
-        if not self.record.take_gpu(frame, now):
-            again = self._questions.gpu_due(now, self.record.gpu.refused_fields)
-            again += tuple(name for name in ("apps", "ps") if name in frame.sections)
-            self._ask_gpu(again, self._clock())
-            return
-        if self.record.gpu.has_no_tool:
-            self._questions.give_up_gpu_tool()
-        self._awaited.difference_update(("gpu", "processes"))
-        if (
-            self.record.gpu.has_unified_cards
-            and not self._needs.facts
-            and not self._facts.is_open
-            and "memory" not in self._awaited
-        ):
-            self._awaited.add("memory")
-            self._start(self._ask_memory())
-
-    async def _ask_memory(self) -> None:
+    def ask_memory(self) -> None:
         """Unified cards have the machine's memory: ask for it although nothing else needs the facts."""
-        if self._link is None:
-            return
+        if self._link is not None and not self._loops.facts.is_open:
+            self._loops.start(self._ask_memory(self._link))
+
+    async def _ask_memory(self, link: Link) -> None:
         try:
-            await self._facts.open(self._link)
+            await self._loops.facts.open(link)
         except LinkError:
-            self._awaited.discard("memory")  # the cards then stay without figures, which routing explains
+            self._answers.give_up("memory")  # the cards then stay without figures, which routing explains
             self._on_change()
             return
-        self._facts.ask(("mem",))
+        self._loops.facts.ask(("mem",))
 
-    def _take_engine(
-        self,
-        endpoint: EngineEndpoint,
-        path: str,
-        answer: HttpAnswer | HttpFailure,
-        way: AskedBy,
-        now: float,
-    ) -> None:
-        if not self.record.engines[endpoint].take(path, answer, way, now):
-            self._engines[endpoint].ask_slow_again()
-        self._awaited.discard(path_name(endpoint, path))
+    def ask_installed_again(self, endpoint: EngineEndpoint) -> None:
+        """A resident model is not in the engine's list of installed ones."""
+        self._engines[endpoint].ask_slow_again()
 
     # -- loops that end by themselves ---------------------------------------------------------------
 
-    def _facts_ended(self, text: str) -> None:
-        self.record.facts.end(self._facts.describe_end(text), self._clock())
-        self._awaited -= {"rates", *self.record.facts.sources}
-        self._loop_ended(self._facts)
-
-    def _gpu_ended(self, text: str) -> None:
-        self.record.gpu.end(self._gpu.describe_end(text), self._clock())
-        self._awaited -= {"gpu", "processes"}
-        self._loop_ended(self._gpu)
-
-    def _loop_ended(self, feed: LoopFeed) -> None:
+    def _loop_ended(self, feed: LoopFeed, text: str) -> None:
+        now, facts = self._clock(), self.record.facts
+        if feed is self._loops.facts:
+            facts.end(feed.describe_end(text), now)
+            self._answers.give_up("rates", *facts.sources)
+        else:
+            self.record.gpu.end(feed.describe_end(text), now)
+            self._answers.give_up("gpu", "processes")
         self._on_change()
-        if self._lost is not None and not self._lost.done():
-            self._restart(feed, REOPEN_DELAY_S)
-
-    def _restart(self, feed: LoopFeed, delay_s: float) -> None:
-        feed.close()
-        self._start(self._reopen(feed, delay_s))
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        """Run something that belongs to this connection and ends with it."""
-        task = asyncio.create_task(work)
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
-
-    async def _reopen(self, feed: LoopFeed, delay_s: float) -> None:
-        await asyncio.sleep(delay_s)
-        if self._link is None:
-            return
-        try:
-            await feed.open(self._link)
-        except LinkError as error:
-            if feed.kind == "facts":
-                self._link_lost(error)
-            else:
-                self._gpu_ended(error.text)
 
     def _make_engine_feeds(self) -> dict[EngineEndpoint, EngineFeed]:
         feeds = {}

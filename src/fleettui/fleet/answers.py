@@ -1,0 +1,111 @@
+"""Takes what a machine answered into its record, and knows what is still awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from fleettui.fleet.engine_record import path_name
+from fleettui.fleet.facts_record import SOURCE_OF_SECTION
+from fleettui.fleet.inbox import AnswerKind, Inbox
+from fleettui.fleet.needs import Needs
+from fleettui.fleet.record import MachineRecord
+from fleettui.model.machine import EngineEndpoint
+from fleettui.net.errors import HttpFailure
+from fleettui.net.link import HttpAnswer
+from fleettui.probes.engines import AskedBy
+from fleettui.probes.frames import Frame
+
+
+class Asker(Protocol):
+    """What an answer may make the poller ask next."""
+
+    def ask_cards_again(self, with_processes: bool) -> None:
+        """The driver refused a field: ask without it at once."""
+
+    def stop_asking_cards(self) -> None:
+        """The machine has no GPU tool."""
+
+    def ask_second_sample(self) -> None:
+        """Rates take two samples, and one is there."""
+
+    def ask_memory(self) -> None:
+        """Unified cards have the machine's memory, and nothing else asks for it."""
+
+    def ask_installed_again(self, endpoint: EngineEndpoint) -> None:
+        """A resident model is not in the engine's list of installed ones."""
+
+
+class Answers:
+    """Answers of one machine, from their arrival to the record."""
+
+    def __init__(self, record: MachineRecord, needs: Needs, asker: Asker, clock: Callable[[], float]) -> None:
+        self._record = record
+        self._needs = needs
+        self._asker = asker
+        self._clock = clock
+        self._inbox = Inbox()
+        engines = [engine for engine in record.engines.values() if engine.probe] if needs.engines else []
+        self._awaited = needs.awaited(engine.path_names for engine in engines)
+
+    @property
+    def are_complete(self) -> bool:
+        """Every needed source answered once."""
+        return not self._awaited
+
+    def give_up(self, *names: str) -> None:
+        """These will not answer on this connection."""
+        self._awaited.difference_update(names)
+
+    def keep_facts(self, frame: Frame) -> None:
+        """A frame of the fact channel arrived."""
+        now = self._clock()
+        self._record.last_seen = now
+        self._inbox.keep("facts", lambda: self._take_facts(frame, now))
+
+    def keep_gpu(self, frame: Frame) -> None:
+        """A frame of the GPU channel arrived."""
+        now = self._clock()
+        self._inbox.keep("gpu", lambda: self._take_gpu(frame, now))
+
+    def keep_engine(
+        self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy
+    ) -> None:
+        """An engine answered, or could not be asked."""
+        now = self._clock()
+        self._inbox.keep("engines", lambda: self._take_engine(endpoint, path, answer, way, now))
+
+    def read(self, kind: AnswerKind) -> None:
+        """Read the answers of one kind that have arrived since the last call."""
+        self._inbox.read(kind)
+
+    def _take_facts(self, frame: Frame, now: float) -> None:
+        self._record.take_facts(frame, now)
+        self._awaited.difference_update(SOURCE_OF_SECTION.get(name, "") for name in frame.sections)
+        if self._record.facts.has_rates:
+            self._awaited.discard("rates")
+        elif self._needs.rates:
+            self._asker.ask_second_sample()
+
+    def _take_gpu(self, frame: Frame, now: float) -> None:
+        if not self._record.take_gpu(frame, now):
+            self._asker.ask_cards_again("apps" in frame.sections)
+            return
+        if self._record.gpu.has_no_tool:
+            self._asker.stop_asking_cards()
+        self._awaited.difference_update(("gpu", "processes"))
+        if self._record.gpu.has_unified_cards and not self._needs.facts and "memory" not in self._awaited:
+            self._awaited.add("memory")
+            self._asker.ask_memory()
+
+    def _take_engine(
+        self,
+        endpoint: EngineEndpoint,
+        path: str,
+        answer: HttpAnswer | HttpFailure,
+        way: AskedBy,
+        now: float,
+    ) -> None:
+        if not self._record.engines[endpoint].take(path, answer, way, now):
+            self._asker.ask_installed_again(endpoint)
+        self._awaited.discard(path_name(endpoint, path))
