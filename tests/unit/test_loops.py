@@ -16,7 +16,7 @@ from fleettui.probes import cpu, disks, memory, net, system
 from fleettui.probes.engines.answers import parse_http_text
 from fleettui.probes.loops import LoopKind, loop_command, parse_loop_command
 
-KINDS: tuple[LoopKind, ...] = ("facts", "gpu", "engine")
+KINDS: tuple[LoopKind, ...] = ("facts", "gpu", "engine", "doctor")
 
 
 @pytest.mark.parametrize("kind", KINDS)

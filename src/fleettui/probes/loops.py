@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fleettui.probes.loops_doctor import DOCTOR_LOOP
 from fleettui.probes.loops_engine import ENGINE_LOOP
 from fleettui.probes.loops_facts import FACTS_LOOP
 from fleettui.probes.loops_gpu import GPU_LOOP
 
-LoopKind = Literal["facts", "gpu", "engine"]
+LoopKind = Literal["facts", "gpu", "engine", "doctor"]
 
 # t: token, n: a newline, F: the frame so far, T: the form of timeout(1) that works here (empty: none).
 # GNU timeout puts the tool into a process group of its own and ends all of it, also what a wrapper script
@@ -67,7 +68,12 @@ _LOOP_TAIL = r"""
 done
 """
 
-_PARTS: dict[LoopKind, tuple[str, str]] = {"facts": FACTS_LOOP, "gpu": GPU_LOOP, "engine": ENGINE_LOOP}
+_PARTS: dict[LoopKind, tuple[str, str]] = {
+    "facts": FACTS_LOOP,
+    "gpu": GPU_LOOP,
+    "engine": ENGINE_LOOP,
+    "doctor": DOCTOR_LOOP,
+}
 
 
 def one_line(script: str) -> str:
@@ -83,7 +89,7 @@ def _loop_script(kind: LoopKind) -> str:
 
 
 _COMMANDS: dict[str, str] = {
-    kind: f"exec /bin/sh -c '{_loop_script(kind)}' fleettui-{kind} " for kind in ("facts", "gpu", "engine")
+    kind: f"exec /bin/sh -c '{_loop_script(kind)}' fleettui-{kind} " for kind in _PARTS
 }
 
 

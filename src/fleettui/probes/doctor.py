@@ -1,0 +1,155 @@
+"""Answers of the doctor's own sections: who we are, the clock, the journal, `/`, listening sockets."""
+
+from __future__ import annotations
+
+from fleettui.model.literal import Literal
+from fleettui.model.record import dataclass
+from fleettui.model.unknown import Maybe, Unknown
+from fleettui.probes.clean import clean_text
+from fleettui.probes.numbers import is_digits
+
+JOURNAL_GROUPS = ("systemd-journal", "adm", "wheel")
+"""Groups that may read the whole journal: systemd, systemd-journald.service(8), ACCESS CONTROL."""
+_EARLIEST_S = 946_684_800
+"""2000-01-01: machines without a battery for their clock start in 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The account we are on the machine."""
+
+    login_shell: Maybe[str]
+    """Path."""
+    user: Maybe[str]
+    groups: tuple[str, ...]
+
+
+def parse_who(payload: bytes) -> Account:
+    """The account of section `who`: login shell, user and groups, a line each."""
+    lines = [clean_text(line) for line in payload.split(b"\n")]
+    lines += [""] * (3 - len(lines))
+    missing = Unknown("not printed")
+    return Account(lines[0] or missing, lines[1] or missing, tuple(lines[2].split()))
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTime:
+    """What `date` printed."""
+
+    epoch_s: float
+    step_s: float
+    """The true time is up to so much later: 1 without a fraction."""
+
+
+def parse_clock(payload: bytes) -> Maybe[ClockTime]:
+    """The time of `date +%s.%N`; without a fraction (busybox) its step is a second."""
+    whole, _, fraction = clean_text(payload, 60).partition(".")
+    if not is_digits(whole):
+        return Unknown(f"date printed {clean_text(payload, 40)!r}" if payload else "no date on the machine")
+    seconds = int(whole)
+    if is_digits(fraction) and len(fraction) == 9:
+        return ClockTime(seconds + int(fraction) / 1e9, 0.0)
+    return ClockTime(float(seconds), 1.0)
+
+
+def is_clock_unset(epoch_s: float) -> bool:
+    """The clock was never set: it counts from 1970."""
+    return epoch_s < _EARLIEST_S
+
+
+JournalState = Literal["readable", "empty", "no_permission", "no_journal", "no_tool", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalAnswer:
+    """Whether a log can be read."""
+
+    state: JournalState
+    text: str = ""
+    """The log's last line, or what journalctl complains of."""
+
+
+def parse_journal(payload: bytes, exit_code: int) -> JournalAnswer:
+    """What section `journal` says, journalctl's stdout and stderr together.
+
+    Sentences: systemd, src/shared/journal-util.c and src/journal/journalctl.c; their exit code is 0 or 1
+    by version, so the text decides.
+    """
+    lines = [clean_text(line) for line in payload.split(b"\n")]
+    lines = [line for line in lines if line]
+    text = "\n".join(lines)
+    if "insufficient permissions" in text or "You are currently not seeing messages" in text:
+        return JournalAnswer("no_permission", lines[0])
+    if "No journal files were found" in text:
+        return JournalAnswer("no_journal", lines[0])
+    # Old versions print `-- Logs begin at …` in front.
+    entries = [line for line in lines if not line.startswith("-- ")]
+    if exit_code == 0:
+        return JournalAnswer("readable", entries[-1]) if entries else JournalAnswer("empty")
+    if exit_code in (126, 127):
+        return JournalAnswer("no_tool", entries[0] if entries else "")
+    if exit_code in (124, 137, 143):
+        return JournalAnswer("failed", "journalctl did not answer within 3 s")
+    if exit_code == 1 and not entries:
+        return JournalAnswer("empty")
+    return JournalAnswer("failed", entries[0] if entries else f"exit code {exit_code}")
+
+
+@dataclass(frozen=True, slots=True)
+class RootMount:
+    """How `/` is mounted."""
+
+    device: str
+    kind: str
+    """File system: `ext4`, `overlay`."""
+    is_read_only: bool
+
+
+def parse_root(payload: bytes) -> Maybe[RootMount]:
+    """The mount of section `root`: device, kind and options, as in /proc/mounts."""
+    words = clean_text(payload, 2000).split(" ")
+    if len(words) != 3:
+        return Unknown("/proc/mounts tells nothing of /")
+    return RootMount(words[0], words[1], "ro" in words[2].split(","))
+
+
+def parse_listen(payload: bytes, port: int) -> Maybe[tuple[str, ...]]:
+    """Addresses that listen on the port, from rows of /proc/net/tcp and tcp6 in state 0A (LISTEN).
+
+    `0.0.0.0`, `127.0.0.1`, `::`, `::1` and the like; Unknown when there is no row at all. Addresses are
+    hexadecimal words of 32 bit in the machine's byte order, here little-endian (proc(5)).
+    """
+    found: list[str] = []
+    has_row = False
+    for line in payload.split(b"\n"):
+        words = line.decode("ascii", "replace").split()
+        if len(words) < 4 or words[3] != "0A":
+            continue
+        address, _, number = words[1].partition(":")
+        try:
+            is_ours = int(number, 16) == port
+            text = _address_text(bytes.fromhex(address))
+        except ValueError:
+            continue
+        has_row = has_row or bool(text)
+        if is_ours and text and text not in found:
+            found.append(text)
+    return tuple(found) if has_row else Unknown("no listening socket is shown")
+
+
+def _address_text(raw: bytes) -> str:
+    if len(raw) == 4:
+        return ".".join(str(byte) for byte in reversed(raw))
+    if len(raw) != 16:
+        return ""
+    straight = b"".join(raw[at : at + 4][::-1] for at in range(0, 16, 4))
+    if straight[:12] == bytes(10) + b"\xff\xff":
+        return ".".join(str(byte) for byte in straight[12:])
+    if not any(straight[:15]):
+        return "::1" if straight[15] == 1 else "::" if straight[15] == 0 else f"::{straight[15]:x}"
+    return ":".join(f"{straight[at] << 8 | straight[at + 1]:x}" for at in range(0, 16, 2))
+
+
+def is_loopback(address: str) -> bool:
+    """Nobody but the machine itself reaches it."""
+    return address == "::1" or address.startswith("127.")
