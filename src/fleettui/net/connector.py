@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,14 @@ from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.net.errors import LinkError
 from fleettui.net.hops import Hop, plan_hops
 from fleettui.net.host_keys import HostTrust, KnownHosts
+from fleettui.net.key_rules import USUAL, KeyRule, RuleAt, apply_rule
 from fleettui.net.link import Link
 from fleettui.net.settings import ConnectorSettings
 from fleettui.net.ssh_config import SshConfig
 from fleettui.net.stamps import Stamps, forget_stamps, stamp_of
 
 if TYPE_CHECKING:
+    from fleettui.model.snapshot import HostKeyOffer
     from fleettui.net.dialers import LoginContext
     from fleettui.net.identities import KeyRing
     from fleettui.net.jumps import Jump, Jumps
@@ -38,14 +41,23 @@ class Connector:
         self._known: dict[tuple[str, ...], tuple[Stamps, KnownHosts]] = {}
         self._ssh: _SshParts | None = None
         self._opening = 0
+        self.jump_rule: RuleAt | None = None
+        """What was decided about the host keys of jump hosts, by `host:port`."""
 
     async def warm(self) -> None:
         """Import asyncssh in a thread (0.35 s), so that the first paint does not wait for it."""
         await asyncio.to_thread(_import_ssh)
 
-    def link_for(self, machine: Machine, pins: Sequence[str] = (), steps: LoginSteps | None = None) -> Link:
+    def link_for(
+        self,
+        machine: Machine,
+        pins: Sequence[str] = (),
+        steps: LoginSteps | None = None,
+        *,
+        rule: KeyRule = USUAL,
+    ) -> Link:
         """A fresh, unopened link. `pins`: fingerprints approved earlier; `ssh.host_key` overrides them.
-        `steps` is told how far the login is."""
+        `steps` is told how far the login is; `rule` says what else the operator decided about the key."""
         if machine.ssh.is_local:
             from fleettui.net.local_link import LocalLink
 
@@ -55,11 +67,37 @@ class Connector:
         parts = self._parts()
 
         async def open_login() -> tuple[Login, Jump | None]:
-            return await self._open_login(machine, tuple(pins), steps)
+            return await self._open_login(machine, replace(rule, pins=rule.pins + tuple(pins)), steps)
 
         where = machine.ssh.host or machine.hostname
         port = machine.ssh.port or 22
         return SshLink(f"{where}:{port}", open_login, parts.jumps.release, self.settings.session_s)
+
+    def address_of(self, machine: Machine) -> str:
+        """`host:port` as dialled, by the file and ssh_config. Raises LinkError(stage="settings")."""
+        return "local" if machine.ssh.is_local else plan_hops(machine, self._load_config())[-1].where
+
+    def knows_key_of(self, machine: Machine) -> bool:
+        """known_hosts has a key or an authority for the machine; whether it is the right one is not asked."""
+        trust = self._trust_for(plan_hops(machine, self._load_config())[-1])
+        return any(key.kind != "revoked" for key in trust.keys + trust.fallback_keys)
+
+    async def read_host_key(self, machine: Machine, wanted: str | None = None) -> HostKeyOffer:
+        """The key that the machine shows now; of several kinds the `wanted` one where it has it.
+
+        Nothing follows the key exchange: no user name, no key of ours, no command. Raises LinkError.
+        """
+        rule = KeyRule((wanted,) if wanted else (), counts_known_hosts=False, is_reading=True)
+        try:
+            login, jump = await self._open_login(machine, rule, None)
+        except LinkError as error:
+            if error.offer is None:
+                raise
+            return error.offer
+        login.connection.abort()  # cannot be: reading trusts no key
+        if jump is not None:
+            self._parts().jumps.release(jump)
+        raise LinkError("host key", f"{login.where}: its host key could not be read", is_retryable=False)
 
     def problems(self) -> tuple[ConfigProblem, ...]:
         """What was odd in ssh_config and known_hosts so far."""
@@ -122,14 +160,15 @@ class Connector:
         return kept[1]
 
     def _trust_for(self, hop: Hop) -> HostTrust:
-        return self._known_hosts_for(hop).trust_for(
+        found = self._known_hosts_for(hop).trust_for(
             hop.host, hop.port, alias=hop.host_key_alias, pins=hop.pins
         )
+        return found.limited(counts_known_hosts=hop.counts_known_hosts, is_reading=hop.is_reading)
 
     async def _open_login(
-        self, machine: Machine, pins: tuple[str, ...], steps: LoginSteps | None
+        self, machine: Machine, rule: KeyRule, steps: LoginSteps | None
     ) -> tuple[Login, Jump | None]:
-        hops = plan_hops(machine, self._load_config(), pins)
+        hops = apply_rule(plan_hops(machine, self._load_config(), rule.pins), rule, self.jump_rule)
         self._opening += 1
         try:
             if self._opening > 2:

@@ -23,6 +23,10 @@ class Hop:
     user: str
     pins: tuple[str, ...] = ()
     """Fingerprints the host key must have, of `ssh.host_key` and of earlier approval."""
+    counts_known_hosts: bool = True
+    """False: after a rejection or removal only pins make a key trusted."""
+    is_reading: bool = False
+    """Only the key is wanted: no key is trusted, so that nothing follows the key exchange."""
     host_key_alias: str | None = None
     identity_files: tuple[str, ...] = ()
     """Named by the operator; tried before anything else."""

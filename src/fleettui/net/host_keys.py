@@ -43,6 +43,14 @@ class HostTrust:
     keys: tuple[KnownKey, ...] = ()
     fallback_keys: tuple[KnownKey, ...] = ()
     """Keys of the bare name where the port is not 22: a match is trusted, a mismatch says nothing."""
+    is_reading: bool = False
+    """The key shall only be looked at: none is trusted; `fingerprints` are those to look for."""
+
+    def limited(self, *, counts_known_hosts: bool, is_reading: bool) -> HostTrust:
+        """The same without known_hosts (what is revoked there stays revoked), or for reading only."""
+        if counts_known_hosts and not is_reading:
+            return self
+        return HostTrust(self.fingerprints, self.revoked, (), is_reading)
 
     @property
     def authorities(self) -> tuple[KnownKey, ...]:
@@ -72,6 +80,8 @@ class HostTrust:
         """Compare an offered key."""
         if any(key.blob == blob for key in self.revoked):
             return "revoked"
+        if self.is_reading:
+            return "unknown"
         if self.fingerprints:
             return "trusted" if fingerprint_of(blob) in self.fingerprints else "changed"
         known = [key for key in self.keys if key.kind == "key"]

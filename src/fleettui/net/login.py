@@ -108,6 +108,8 @@ async def log_in(
                 except LinkError as error:
                     if error.stage not in ("host key", "key exchange") or client.verdict == "revoked":
                         raise
+                    if trust.is_reading and error.offer and error.offer.fingerprint in trust.fingerprints:
+                        raise
                     if first_failure is None:
                         first_failure = error
                         plans = [plan for plan in plans if client.offered_algorithm not in plan]
