@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.literal import Literal
 from fleettui.model.machine import EngineKind
 from fleettui.model.record import dataclass
-from fleettui.model.unknown import NOT_READ, Maybe, Unknown
+from fleettui.model.unknown import NOT_READ, Maybe, Unknown, known_or
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,49 @@ class CpuReading:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """A limit on memory below the machine's own: that of a container or of a cgroup around the shell."""
+
+    limit_kib: int
+    used_kib: int
+    """memory.current, page cache included, as the kernel counts against the limit."""
+    is_session: bool = False
+    """It binds login sessions only (user.slice, the SSH service), not engines that run as services."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDetails:
+    """What MemAvailable does not say. Sources: arcstats, /proc/pressure, /proc/swaps, memory.stat."""
+
+    arc_kib: Maybe[int] = NOT_READ
+    """ZFS cache; the kernel counts it as used."""
+    arc_shrinkable_kib: Maybe[int] = NOT_READ
+    """How far it can shrink: size - c_min."""
+    limit_cache_kib: Maybe[int] = NOT_READ
+    """Page cache that counts against the limit and can go: inactive_file."""
+    stalled_some_percent: Maybe[float] = NOT_READ
+    """Share of the last 10 s in which some task waited for memory."""
+    stalled_full_percent: Maybe[float] = NOT_READ
+    """Share in which all tasks did."""
+    zram_kib: Maybe[int] = NOT_READ
+    """Swap that lies, compressed, in main memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryReading:
     """Main memory. Source: /proc/meminfo; used = total - available."""
 
     total_kib: Maybe[int] = NOT_READ
     available_kib: Maybe[int] = NOT_READ
+    """MemAvailable as reported."""
     swap_total_kib: Maybe[int] = NOT_READ
     swap_free_kib: Maybe[int] = NOT_READ
+    is_available_low: bool = False
+    """MemAvailable is MemFree, as lxcfs makes it: more may be available."""
+    limits: tuple[MemoryLimit, ...] = ()
+    """Those below the total, innermost first; mostly none."""
+    details: MemoryDetails | None = None
+    """Read less often than the rest."""
 
     @property
     def used_kib(self) -> Maybe[int]:
@@ -36,6 +72,48 @@ class MemoryReading:
         if isinstance(self.available_kib, Unknown):
             return self.available_kib
         return max(0, self.total_kib - self.available_kib)
+
+    @property
+    def limit(self) -> MemoryLimit | None:
+        """The limit with the least room that binds engines too; None where only the machine's size does."""
+        binding = [limit for limit in self.limits if not limit.is_session]
+        return min(binding, key=lambda limit: limit.limit_kib - limit.used_kib) if binding else None
+
+    @property
+    def usable_kib(self) -> Maybe[int]:
+        """What may be used at most: the smallest limit, else the total."""
+        binding = [limit.limit_kib for limit in self.limits if not limit.is_session]
+        return min(binding) if binding else self.total_kib
+
+    @property
+    def free_kib(self) -> Maybe[int]:
+        """For placement: min(MemAvailable, limit - what counts against it), never below 0."""
+        limit = self.limit
+        if limit is None:
+            return self.available_kib
+        room = max(0, limit.limit_kib - limit.used_kib)
+        return room if isinstance(self.available_kib, Unknown) else min(room, self.available_kib)
+
+    @property
+    def up_to_kib(self) -> Maybe[int]:
+        """`free_kib` if the caches shrink that MemAvailable or the limit count as used; Unknown: no more."""
+        free, details = self.free_kib, self.details
+        if isinstance(free, Unknown) or details is None:
+            return Unknown("no such cache")
+        available = self._after_shrinking(self.available_kib, details.arc_shrinkable_kib)
+        limit = self.limit
+        if limit is not None:
+            room = self._after_shrinking(limit.limit_kib - limit.used_kib, details.limit_cache_kib)
+            room = room if isinstance(room, Unknown) else min(room, limit.limit_kib)
+            available = room if isinstance(available, Unknown) else min(available, known_or(room, available))
+        if isinstance(available, Unknown) or isinstance(self.total_kib, Unknown):
+            return Unknown("no such cache")
+        more = min(available, self.total_kib)
+        return more if more > free else Unknown("no such cache")
+
+    @staticmethod
+    def _after_shrinking(free_kib: Maybe[int], cache_kib: Maybe[int]) -> Maybe[int]:
+        return free_kib if isinstance(free_kib, Unknown) else max(0, free_kib) + known_or(cache_kib, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +142,8 @@ class NetInterface:
     name: str
     rx_bytes_s: Maybe[float] = NOT_READ
     tx_bytes_s: Maybe[float] = NOT_READ
+    is_counted: bool = True
+    """Enters sums. Bridges, bonds, VLANs and tunnels do not: their bytes pass a card that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +154,22 @@ class NetReading:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockDevice:
+    """One disk of the machine, whether mounted or not. Source: lsblk, /sys/block."""
+
+    name: str
+    size_bytes: int
+    is_rotational: Maybe[bool] = NOT_READ
+    model: Maybe[str] = NOT_READ
+    transport: Maybe[str] = NOT_READ
+    """`nvme`, `sata`, `usb`, …"""
+    mounts: tuple[str, ...] = ()
+    """Where it or its parts are mounted."""
+
+
+@dataclass(frozen=True, slots=True)
 class SystemReading:
-    """What changes rarely: kernel, distribution, processor."""
+    """What changes rarely: kernel, distribution, processor, disks, clock."""
 
     os: Maybe[str] = NOT_READ
     """PRETTY_NAME of /etc/os-release."""
@@ -83,7 +177,18 @@ class SystemReading:
     arch: Maybe[str] = NOT_READ
     cpu_model: Maybe[str] = NOT_READ
     cores: Maybe[int] = NOT_READ
-    """Logical processors."""
+    """Logical processors that are online."""
+    core_limit: float | None = None
+    """Processors a container may use (CPU quota, cpuset); None: all."""
+    container: str | None = None
+    """`docker`, `lxc`, `podman`, …; None where nothing says so."""
+    container_runtime: Maybe[str] = NOT_READ
+    """`Docker 27.3.1`."""
+    boot_id: Maybe[str] = NOT_READ
+    """Changes with each boot."""
+    clock_skew_s: Maybe[float] = NOT_READ
+    """The machine's clock minus ours, as much as is sure; 0 while it may be right."""
+    block_devices: Maybe[tuple[BlockDevice, ...]] = NOT_READ
 
 
 ModelState = Literal["loaded", "loading", "stopping", "sleeping"]
