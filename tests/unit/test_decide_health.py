@@ -75,16 +75,29 @@ def test_failed_authentication_says_what_to_do() -> None:
     )
 
 
+def asked_in_vain(silent_s: float, interval_s: float) -> MachineSnapshot:
+    """The fact channel was heard last `silent_s` ago, and the question of the next tick is unanswered."""
+    since = NOW - silent_s + interval_s
+    return with_source(make_snapshot(age_s=silent_s), "cpu", "late", read_at=NOW - silent_s, since=since)
+
+
 @pytest.mark.parametrize(("silent_s", "health"), [(1, "healthy"), (5.9, "healthy"), (6.1, "offline")])
 def test_a_silent_fact_channel_is_offline_after_three_intervals_and_six_seconds(
     silent_s: float, health: str
 ) -> None:
-    assert judge_health(make_snapshot(age_s=silent_s), NOW, 1.0)[0] == health
+    assert judge_health(asked_in_vain(silent_s, 1.0), NOW, 1.0)[0] == health
 
 
 def test_silence_is_measured_in_intervals_when_they_are_long() -> None:
-    assert judge_health(make_snapshot(age_s=29), NOW, 10.0)[0] == "healthy"
-    assert judge_health(make_snapshot(age_s=31), NOW, 10.0)[0] == "offline"
+    assert judge_health(asked_in_vain(29, 10.0), NOW, 10.0)[0] == "degraded"
+    assert judge_health(asked_in_vain(31, 10.0), NOW, 10.0)[0] == "offline"
+
+
+def test_a_machine_that_was_not_asked_is_not_silent() -> None:
+    """Hours of pause, or of sleep of this computer, lie between the last answer and now."""
+    assert judge_health(make_snapshot(age_s=30_000), NOW, 2.0)[0] == "healthy"
+    just_asked = with_source(make_snapshot(age_s=30_000), "cpu", "late", since=NOW - 3)
+    assert judge_health(just_asked, NOW, 2.0)[0] == "healthy"
 
 
 def test_a_fresh_connection_gets_the_same_time_to_say_something() -> None:

@@ -22,6 +22,7 @@ from fleettui.probes.frames import Section, encode_frame, parse_request
 from fleettui.probes.loops import parse_loop_command
 
 LIMIT_S = 10.0
+PAYLOADS = {"stat": b"cpu  10 0 10 80 0 0 0 0 0 0\n"}
 
 
 class ScriptedLoop:
@@ -37,11 +38,15 @@ class ScriptedLoop:
         request = parse_request(data.rstrip(b"\n"))
         assert request is not None
         self.link.questions.append((self.kind, *request))
+        self.last = request
         if self.link.is_answering:
             self.answer(*request)
 
+    def answer_last(self) -> None:
+        self.answer(*self.last)
+
     def answer(self, seq: int, sections: tuple[str, ...]) -> None:
-        frame = {name.partition(":")[0]: Section(1, b"") for name in sections}
+        frame = {name.partition(":")[0]: Section(1, PAYLOADS.get(name, b"")) for name in sections}
         self.on_data(encode_frame(self.token, seq, frame))
 
     def close(self) -> None:
@@ -59,6 +64,7 @@ class ScriptedLink:
         self.loops: list[ScriptedLoop] = []
         self.is_answering = True
         self.refuses_sessions = False
+        self.gets: list[str] = []
 
     async def open(self, on_lost: Callable[[LinkError], None]) -> None: ...
 
@@ -69,6 +75,7 @@ class ScriptedLink:
         return self.loops[-1]
 
     async def get(self, port: int, path: str, **_: object) -> HttpAnswer:
+        self.gets.append(path)
         raise HttpFailure("refused", "nothing listens")
 
     async def close(self) -> None: ...
@@ -91,12 +98,18 @@ class ScriptedConnector:
 
 
 @asynccontextmanager
-async def running(folder: Path, link: ScriptedLink, interval_s: float) -> AsyncIterator[FleetService]:
+async def running(
+    folder: Path, link: ScriptedLink, interval_s: float, clock: Callable[[], float] = time.time
+) -> AsyncIterator[FleetService]:
     for name in ("ada", "bora"):
         (folder / f"{name}.yaml").write_text(
             f"name: {name}\nrole: r\nhardware: {{}}\nnetwork: {{hostname: {name}}}\nmodels: []\nssh: local\n"
         )
-    service = FleetService(FleetSettings(str(folder), interval_s), ScriptedConnector(link))  # type: ignore[arg-type]
+    service = FleetService(
+        FleetSettings(str(folder), interval_s),
+        ScriptedConnector(link),  # type: ignore[arg-type]
+        clock=clock,
+    )
     await service.start()
     try:
         yield service
@@ -157,6 +170,67 @@ async def test_a_shorter_interval_holds_at_once(tmp_path: Path) -> None:
         asked = len(link.questions)
         service.set_interval(0.5)
         await until(lambda: len(link.questions) > asked)
+
+
+async def test_a_paused_fleet_asks_nothing_also_when_it_connects_again(tmp_path: Path) -> None:
+    link = ScriptedLink()
+    async with running(tmp_path, link, 0.2) as service:
+        await until(lambda: len(link.loops) == 4 and link.gets)
+        service.set_paused(True)
+        await asyncio.sleep(0.8)  # the second sample of the rates, half a second after the first
+        asked, fetched = len(link.questions), len(link.gets)
+        for poller in service.pollers:
+            poller._link_lost(LinkError("lost", "closed by the machine"))
+        await until(lambda: len(link.loops) == 8)
+        await asyncio.sleep(0.6)
+        assert (len(link.questions), len(link.gets)) == (asked, fetched)
+        service.set_paused(False)
+        await until(lambda: len(link.questions) > asked)
+
+
+async def test_a_login_alone_is_not_an_answer(tmp_path: Path) -> None:
+    link = ScriptedLink()
+    link.is_answering = False
+    async with running(tmp_path, link, 0.2) as service:
+        await until(lambda: len(link.loops) == 4 and len(link.questions) == 4)
+        snapshot = service.final_snapshot()
+        assert [machine.link.state for machine in snapshot.machines] == ["up", "up"]
+        assert [machine.last_seen for machine in snapshot.machines] == [None, None]
+
+
+async def test_after_a_sleep_of_this_computer_all_are_tried_at_once(tmp_path: Path) -> None:
+    link = ScriptedLink()
+    link.refuses_sessions = True
+    async with running(tmp_path, link, 20.0) as service:
+        pollers = service.pollers
+        await until(lambda: all(poller.record.link.state == "failed" for poller in pollers))
+        link.refuses_sessions = False
+        service._wake_up()
+        await until(lambda: all(poller.record.link.state == "up" for poller in pollers))
+        asked = len(link.questions)
+        service._wake_up()
+        await until(lambda: len(link.questions) >= asked + 4)
+
+
+async def test_hours_of_sleep_make_no_machine_silent(tmp_path: Path) -> None:
+    """The wall clock is eight hours ahead when the next snapshot is made; then the machine is asked."""
+    link = ScriptedLink()
+    ahead_s = 0.0
+    async with running(tmp_path, link, 0.3, lambda: time.time() + ahead_s) as service:
+        await until(lambda: all(machine.cpu for machine in service.snapshot.machines))
+        link.is_answering = False
+        asked = len(link.questions)
+        await until(lambda: len(link.questions) >= asked + 4)
+        ahead_s = 8 * 3600.0
+        health = {machine.health for machine in service.final_snapshot().machines}
+        assert "offline" not in health
+        service._wake_up()
+        link.is_answering = True
+        for loop in link.loops:
+            loop.answer_last()
+        asked = len(link.questions)
+        await until(lambda: len(link.questions) >= asked + 8)
+        assert all(machine.link.state == "up" for machine in service.final_snapshot().machines)
 
 
 async def test_where_no_way_is_left_the_open_port_is_tried_again() -> None:

@@ -82,19 +82,28 @@ def offline_reason(
         if step is not None and step not in text:
             text = f"{text}; {step}"
         return Reason("offline", "ssh_" + stage.replace(" ", "_"), text)
-    if link.state not in {"up", "connecting"}:
+    asked_at = _asked_in_vain_since(snapshot)
+    if link.state != "up" or asked_at is None:
         return None
-    heard = snapshot.last_seen if snapshot.last_seen is not None else link.since
-    if link.state == "connecting" and snapshot.last_seen is None:
-        return None
-    if heard is not None and link.since is not None and link.state == "up":
-        heard = max(heard, link.since)
-    if heard is None or now - heard <= silence_limit_s(interval_s):
+    known = [moment for moment in (snapshot.last_seen, link.since) if moment is not None]
+    heard = max(known, default=asked_at)
+    limit_s = silence_limit_s(interval_s)
+    # Before the question there was nothing to hear, after a pause or a sleep of this computer for hours.
+    if now - heard <= limit_s or now - asked_at <= limit_s - interval_s:
         return None
     text = (
         f"no byte on the SSH connection since {hh_mm(heard, utc_offset_s)}: machine frozen, or network gone"
     )
     return Reason("offline", "ssh_silent", text)
+
+
+def _asked_in_vain_since(snapshot: MachineSnapshot) -> float | None:
+    """When the oldest unanswered question to the machine itself was asked."""
+    statuses = (snapshot.sources.get(name) for name in _OWN_SOURCES)
+    return min(
+        (status.since for status in statuses if status and status.state == "late" and status.since),
+        default=None,
+    )
 
 
 def _own_source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -> list[Reason]:

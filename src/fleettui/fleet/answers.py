@@ -16,6 +16,9 @@ from fleettui.net.link import HttpAnswer
 from fleettui.probes.engines import AskedBy
 from fleettui.probes.frames import Frame
 
+_SAYS_NOTHING = ("timeout", "lost")
+"""Failures of an engine that do not even show that the machine lives; a refused port does."""
+
 
 class Asker(Protocol):
     """What an answer may make the poller ask next."""
@@ -66,6 +69,7 @@ class Answers:
     def keep_gpu(self, frame: Frame) -> None:
         """A frame of the GPU channel arrived."""
         now = self._clock()
+        self._hear(now)
         self._inbox.keep("gpu", lambda: self._take_gpu(frame, now))
 
     def keep_engine(
@@ -73,7 +77,14 @@ class Answers:
     ) -> None:
         """An engine answered, or could not be asked."""
         now = self._clock()
+        if way != "direct" and not (isinstance(answer, HttpFailure) and answer.kind in _SAYS_NOTHING):
+            self._hear(now)
         self._inbox.keep("engines", lambda: self._take_engine(endpoint, path, answer, way, now))
+
+    def _hear(self, now: float) -> None:
+        """Something other than the fact channel answered: it counts where nothing asks that one."""
+        if not self._needs.facts:
+            self._record.last_seen = now
 
     def read(self, kind: AnswerKind) -> None:
         """Read the answers of one kind that have arrived since the last call."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
+from fleettui.fleet.silence import SilenceWatch
 from fleettui.net.link import Link, LoopChannel
 from fleettui.probes.frames import Frame, FrameReader, request_line
 from fleettui.probes.loops import LoopKind, loop_command
@@ -16,12 +17,12 @@ class LoopFeed:
     def __init__(
         self,
         kind: LoopKind,
-        clock: Callable[[], float],
         on_frame: Callable[[Frame], None],
         on_end: Callable[[str], None],
+        watch: SilenceWatch | None = None,
     ) -> None:
         self.kind: LoopKind = kind
-        self._clock = clock
+        self._watch = watch
         self._on_frame = on_frame
         self._on_end = on_end
         self._channel: LoopChannel | None = None
@@ -30,10 +31,6 @@ class LoopFeed:
         self._seq = 0
         self.asked: tuple[str, ...] = ()
         """Sections of the outstanding question; empty when none is."""
-        self.asked_at: float | None = None
-        self.opened_at: float | None = None
-        self.heard_at: float | None = None
-        """When the last byte came."""
         self.has_answered = False
 
     @property
@@ -57,20 +54,22 @@ class LoopFeed:
         self._generation += 1
         generation = self._generation
         self._reader = FrameReader(token)
-        self.asked, self.asked_at, self.heard_at, self.has_answered = (), None, None, False
+        self.has_answered = False
+        self._note_over()
         self._channel = await link.open_loop(
             loop_command(self.kind, token),
             lambda data: self._receive(generation, data),
             lambda text: self._ended(generation, text),
         )
-        self.opened_at = self._clock()
 
     def ask(self, sections: Sequence[str]) -> bool:
         """Send one question; False while the last one is unanswered or the loop is closed."""
         if self.asked or not sections or self._channel is None or not self._channel.is_open:
             return False
         self._seq += 1
-        self.asked, self.asked_at = tuple(sections), self._clock()
+        self.asked = tuple(sections)
+        if self._watch is not None:
+            self._watch.ask()
         self._channel.write(request_line(self._seq, sections))
         return True
 
@@ -80,21 +79,30 @@ class LoopFeed:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
-        self.asked, self.asked_at = (), None
+        self._note_over()
+
+    def _note_over(self) -> None:
+        """Nothing is outstanding, and nothing was heard."""
+        self.asked = ()
+        if self._watch is not None:
+            self._watch.stop()
 
     def _receive(self, generation: int, data: bytes) -> None:
         if generation != self._generation or self._reader is None:
             return
-        self.heard_at = self._clock()
+        if self._watch is not None:
+            self._watch.hear()
         for frame in self._reader.receive_data(data):
             if frame.seq != self._seq:
                 continue
-            self.asked, self.asked_at, self.has_answered = (), None, True
+            self.asked, self.has_answered = (), True
+            if self._watch is not None:
+                self._watch.answer()
             self._on_frame(frame)
 
     def _ended(self, generation: int, text: str) -> None:
         if generation != self._generation:
             return
         self._channel = None
-        self.asked, self.asked_at = (), None
+        self._note_over()
         self._on_end(text)

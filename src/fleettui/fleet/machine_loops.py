@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 
 from fleettui.fleet.loop_feed import LoopFeed
 from fleettui.fleet.needs import Needs
+from fleettui.fleet.silence import SilenceWatch
 from fleettui.net.errors import LinkError
 from fleettui.net.link import Link
 from fleettui.probes.frames import Frame
@@ -20,14 +21,16 @@ class MachineLoops:
 
     def __init__(
         self,
-        clock: Callable[[], float],
         keep_facts: Callable[[Frame], None],
         keep_gpu: Callable[[Frame], None],
         on_end: Callable[[LoopFeed, str], None],
         on_lost: Callable[[LinkError], None],
+        on_silence: Callable[[], None],
     ) -> None:
-        self.facts = LoopFeed("facts", clock, keep_facts, lambda text: self._ended(self.facts, text))
-        self.gpu = LoopFeed("gpu", clock, keep_gpu, lambda text: self._ended(self.gpu, text))
+        self.silence = SilenceWatch(on_silence)
+        """Of the fact loop: what it does not say, nobody else says."""
+        self.facts = LoopFeed("facts", keep_facts, lambda text: self._ended(self.facts, text), self.silence)
+        self.gpu = LoopFeed("gpu", keep_gpu, lambda text: self._ended(self.gpu, text))
         self._on_end = on_end
         self._on_lost = on_lost
         self._link: Link | None = None

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
+from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.answers import Answers
 from fleettui.fleet.backoff import retry_delay_s
 from fleettui.fleet.engine_feed import EngineFeed
@@ -26,7 +27,6 @@ from fleettui.probes.frames import Frame
 
 log = logging.getLogger(__name__)
 
-MIN_SILENCE_S = 6.0
 SECOND_SAMPLE_S = 0.5
 """After the first frame of a connection: rates take two samples."""
 
@@ -55,12 +55,17 @@ class MachinePoller:
         self._on_change = on_change
         self._needs = needs
         self._questions = Questions(needs)
-        self._loops = MachineLoops(clock, self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost)
+        self._loops = MachineLoops(
+            self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost, self._fact_loop_silent
+        )
         self._remote_http = RemoteHttp(clock)
         self._engines = self._make_engine_feeds() if needs.engines else {}
+        self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
         self._answers = Answers(record, needs, self, clock)
         self._link: Link | None = None
         self._lost: asyncio.Future[LinkError] | None = None
+        self._failures = 0
+        """Attempts in a row that led to no answer."""
         self._has_answered = False
         """A loop of this connection gave a frame."""
         self._poke = asyncio.Event()
@@ -89,16 +94,29 @@ class MachinePoller:
         else:
             self._poke.set()
 
+    def wake_up(self) -> None:
+        """This computer slept, or its clock was set: nothing unanswered is anybody's silence; try at once."""
+        self._failures = 0
+        self.record.restart_questions(self._clock())
+        self._loops.silence.begin()
+        for engine in self._engines.values():
+            engine.ask_slow_again()
+        if self._link is not None and self._tick_handle is not None:
+            self._questions.restart()
+            self._tick()
+        elif not self.record.waits_for_operator:
+            self._poke.set()
+
     def set_interval(self, interval_s: float) -> None:
         """Ask at another pace from now on: the next tick is that of the new interval."""
         self.interval_s = interval_s
+        self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
         if self._tick_handle is not None:
             self._schedule_tick()
 
     # -- connection ---------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        failures = 0
         while True:
             try:
                 error = await self._connect_and_serve()
@@ -109,8 +127,8 @@ class MachinePoller:
                 log.exception("polling %s failed", self.record.machine.name)
                 error = LinkError("lost", "internal error while polling; see the log file", is_retryable=True)
             # A login alone is no recovery: where every session is refused, retries would be a login storm.
-            failures = 1 if self._has_answered else failures + 1
-            delay_s = retry_delay_s(failures, self.interval_s) if error.is_retryable else None
+            self._failures = 1 if self._has_answered else self._failures + 1
+            delay_s = retry_delay_s(self._failures, self.interval_s) if error.is_retryable else None
             now = self._clock()
             self.record.link_failed(error, None if delay_s is None else now + delay_s, now)
             self._on_change()
@@ -133,7 +151,8 @@ class MachinePoller:
             await link.open(self._link_lost)
             self._questions.begin_connection()
             self.record.link_up(link.address, self._clock())
-            self._ask_engines(link, self._clock())
+            if not self.is_paused:
+                self._ask_engines(link, self._clock())
             await self._loops.open(link, self._needs)
             self._on_change()
             self._tick()
@@ -167,7 +186,6 @@ class MachinePoller:
             self._on_change()
         if not self.is_paused and self._link is not None:
             self._ask(now)
-        self._check_silence(now)
 
     def _schedule_tick(self) -> float:
         """Plan the next tick; returns the present time.
@@ -204,18 +222,13 @@ class MachinePoller:
             feed.ask(link, now)
             self.record.engines[endpoint].source.ask(now)
 
-    def _check_silence(self, now: float) -> None:
-        """The fact channel gave no byte for max(3 intervals, 6 s): the machine is gone."""
+    def _fact_loop_silent(self) -> None:
+        """The fact channel gave no byte for the limit: the machine is gone, or only its df hangs."""
         feed = self._loops.facts
-        if feed.asked_at is None:
-            return
-        limit_s = max(3 * self.interval_s, MIN_SILENCE_S)
-        if now - max(feed.asked_at, feed.heard_at or 0.0) < limit_s:
-            return
         if "disks" in feed.asked:
             # df hangs on a dead file system: that costs the disks, nothing else.
             self._questions.give_up_disks()
-            self.record.facts.hang_disks(now)
+            self.record.facts.hang_disks(self._clock())
             self._loops.restart(feed)
             self._on_change()
             return
@@ -225,6 +238,7 @@ class MachinePoller:
         )
         said = f"; it said: {feed.noise}" if feed.noise else ""
         address = self._link.address if self._link is not None else None
+        limit_s = silence_limit_s(self.interval_s)
         self._link_lost(LinkError(stage, f"{address}: {what} for {limit_s:.0f} s{said}", is_retryable=True))
 
     # -- answers ------------------------------------------------------------------------------------
@@ -278,7 +292,7 @@ class MachinePoller:
         asyncio.get_running_loop().call_later(SECOND_SAMPLE_S, self._ask_second_sample)
 
     def _ask_second_sample(self) -> None:
-        if self._loops.facts.is_open and not self.record.facts.has_rates:
+        if not self.is_paused and self._loops.facts.is_open and not self.record.facts.has_rates:
             self._loops.facts.ask(RATE_FACTS)
 
     def ask_memory(self) -> None:

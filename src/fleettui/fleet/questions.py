@@ -27,8 +27,13 @@ class Questions:
     def ask_all_again(self) -> None:
         """The operator wants everything fresh, tools that were absent included."""
         self._asked_at.clear()
+        self._hanging_disks = False
         self._looks_for_tool = self._has_no_gpu_tool
         self._has_no_gpu_tool = False
+
+    def restart(self) -> None:
+        """The clock jumped: whatever has a period is due, without looking for absent tools again."""
+        self._asked_at = {name: at for name, at in self._asked_at.items() if name in SYSTEM_FACTS}
 
     def facts_due(self, now: float) -> tuple[str, ...]:
         """Sections for the facts loop."""

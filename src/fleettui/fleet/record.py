@@ -52,7 +52,6 @@ class MachineRecord:
         """Logged in; the loops run."""
         self.link = LinkStatus("up", since=now, address=address)
         self.trust = "approved"
-        self.last_seen = now
         self.facts.begin_connection()
 
     def link_failed(self, error: LinkError, next_try_at: float | None, now: float) -> None:
@@ -76,6 +75,11 @@ class MachineRecord:
     def take_gpu(self, frame: Frame, now: float) -> bool:
         """A frame of the GPU channel; False: ask the cards again at once, without a refused field."""
         return self.gpu.take(frame, now, is_gpu_expected=self.machine.declares_gpus)
+
+    def restart_questions(self, now: float) -> None:
+        """The clock jumped: what is outstanding counts as asked now."""
+        for source in self._sources.values():
+            source.restart_question(now)
 
     def note_lateness(self, now: float, interval_s: float) -> bool:
         """Turn sources late whose answer is overdue; True if one did."""

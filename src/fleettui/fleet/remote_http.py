@@ -20,7 +20,7 @@ class RemoteHttp:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._feed = LoopFeed("engine", clock, self._take, self._ended)
+        self._feed = LoopFeed("engine", self._take, self._ended)
         self._turn = asyncio.Lock()
         self._waiting: asyncio.Future[Section] | None = None
 

@@ -17,6 +17,7 @@ from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.record import MachineRecord
+from fleettui.fleet.silence import SleepWatch
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
 from fleettui.model.record import dataclass
@@ -92,6 +93,7 @@ class FleetService:
         self._publish_handle: asyncio.TimerHandle | None = None
         self._has_new_interval = asyncio.Event()
         self._cycle_task: asyncio.Task[None] | None = None
+        self._sleep_watch = SleepWatch(self._wake_up, clock)
         self.bus = SnapshotBus(
             FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
         )
@@ -120,9 +122,11 @@ class FleetService:
         self._apply(self._folder.refresh())
         self._publish_all()
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
+        self._sleep_watch.start()
 
     async def stop(self) -> None:
         """End all polling; bounded, whatever the machines do."""
+        self._sleep_watch.stop()
         if self._cycle_task is not None:
             self._cycle_task.cancel()
             self._cycle_task = None
@@ -143,6 +147,11 @@ class FleetService:
         for poller_name, poller in self._pollers.items():
             if name is None or name == poller_name:
                 poller.poke()
+
+    def _wake_up(self) -> None:
+        """This computer slept, or its clock was set: every machine is tried at once."""
+        for poller in self._pollers.values():
+            poller.wake_up()
 
     def set_interval(self, seconds: float) -> None:
         """Change the poll interval, within 0.5 to 60 s, at once: nobody waits for the end of a long one."""

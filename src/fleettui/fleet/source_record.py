@@ -43,6 +43,13 @@ class SourceRecord:
         """The connection ended; nothing is outstanding any more."""
         self.asked_at = None
 
+    def restart_question(self, now: float) -> None:
+        """What is outstanding counts as asked now: the clock jumped."""
+        if self.asked_at is not None:
+            self.asked_at = now
+            if self.state == "late":
+                self.since, self._frozen = now, None
+
     def mark_late(self, now: float, limit_s: float, error: str) -> bool:
         """Turn late when the oldest question waits longer than `limit_s`; True if that is news."""
         if self.asked_at is None or self.state == "late" or now - self.asked_at <= limit_s:
