@@ -49,7 +49,7 @@ async def test_a_name_that_does_not_resolve(
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     error = await refused(connect(), Machine("ada", "r", "ada.lan"))
     assert (error.stage, error.is_retryable) == ("resolve", True)
-    assert "ada.lan: name not found (Name or service not known)" in error.text
+    assert "ada.lan:22: name not found (Name or service not known)" in error.text
 
 
 async def test_a_dead_name_server_holds_nobody_up(

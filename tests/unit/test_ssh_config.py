@@ -82,6 +82,107 @@ def test_a_token_we_do_not_know_costs_its_own_value_only(tmp_path: Path) -> None
     assert "%Z" in config.problems[0].message
 
 
+def notices(text: str, tmp_path: Path) -> list[tuple[int | None, str]]:
+    """(line, notice) of a file, after it was asked for one host."""
+    config = read(text, tmp_path)
+    config.settings_for("gpu-a")
+    config.settings_for("gpu-a")
+    return [(problem.line, problem.message) for problem in config.problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("Match exec true\n Port 9\n", 1, "Match exec is not carried out here"),
+        ("Match host gpu-a localnetwork 10.0.0.0/8\n Port 9\n", 1, "Match localnetwork is not looked at"),
+        ("Match version 9\n Port 9\n", 1, "Match version means ssh"),
+        ("Match colour blue\n Port 9\n", 1, "Match colour is not known here"),
+        ("\nMatch\n Port 9\n", 2, "Match without a condition"),
+        ("Host\n Port 9\n", 1, "Host without a condition"),
+        ("HostName %n.lan\n", 1, "HostName: %n is not known here"),
+        ("CanonicalizeHostname always\n", 1, "CanonicalizeHostname is not done here: names are taken"),
+        ("BindInterface eth0\n", 1, "use BindAddress"),
+        ("Host x\n KnownHostsCommand /bin/x %H\n", 2, "KnownHostsCommand is not done here"),
+        ("RevokedHostKeys /etc/krl\n", 1, "use @revoked lines"),
+        ("IdentiyFile ~/x\n", 1, "IdentiyFile is not known here"),
+        ("AddressFamily ipv6\n", 1, "AddressFamily 'ipv6' is none"),
+        ("IdentityFile /a /b\n", 1, "IdentityFile takes one value"),
+        ("CertificateFile ~/${NO_SUCH_VARIABLE_HERE}\n", 1, "environment variable NO_SUCH_VARIABLE_HERE"),
+        ("Include\n", 1, "Include without a file"),
+    ],
+)
+def test_what_is_not_done_is_told_once_with_its_line(
+    text: str, line: int, words: str, tmp_path: Path
+) -> None:
+    found = notices(text, tmp_path)
+    assert len(found) == 1
+    assert found[0][0] == line
+    assert words in found[0][1]
+
+
+@pytest.mark.parametrize(
+    "text", ["CanonicalizeHostname no\n", "ProxyUseFdpass no\n", "IgnoreUnknown X*\nXyz 1\n"]
+)
+def test_what_changes_nothing_is_not_told(text: str, tmp_path: Path) -> None:
+    assert notices(text, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "condition", ["exec true", "localnetwork 0.0.0.0/0", "colour blue", "host x exec true"]
+)
+def test_a_condition_that_cannot_be_known_costs_its_block_only(condition: str, tmp_path: Path) -> None:
+    text = f"Match {condition}\n User wrong\n Port 1\nHost gpu-a\n User right\n"
+    found = read(text, tmp_path).settings_for("gpu-a")
+    assert (found.user, found.port) == ("right", None)
+
+
+def test_a_tag_is_matched(tmp_path: Path) -> None:
+    config = read("Host gpu-a\n Tag lab\nMatch tagged lab\n Port 9\n", tmp_path)
+    assert config.settings_for("gpu-a").port == 9
+    assert config.settings_for("gpu-b").port is None
+
+
+def test_a_match_that_never_runs_a_command(tmp_path: Path) -> None:
+    witness = tmp_path / "ran"
+    read(f'Match exec "touch {witness}"\n Port 9\n', tmp_path).settings_for("gpu-a")
+    assert not witness.exists()
+
+
+def test_an_agent_named_by_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_AGENT", "/run/lab")
+    assert read("IdentityAgent $LAB_AGENT\n", tmp_path).settings_for("x").identity_agent == "/run/lab"
+    assert read("IdentityAgent $NO_SUCH_THING\n", tmp_path).settings_for("x").identity_agent == "none"
+
+
+def test_a_shells_own_variables_stay_in_a_proxy_command(tmp_path: Path) -> None:
+    found = read("ProxyCommand nc ${NO_SUCH_THING:-x} %h %p %%\n", tmp_path).settings_for("gpu-a")
+    assert found.proxy_command == "nc ${NO_SUCH_THING:-x} gpu-a 22 %"
+
+
+def test_no_key_is_not_the_usual_keys(tmp_path: Path) -> None:
+    assert read("IdentityFile none\n", tmp_path).settings_for("x").identity_files == ()
+    assert read("Port 9\n", tmp_path).settings_for("x").identity_files is None
+
+
+def test_includes_that_multiply_end(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for number in range(8):
+        (tmp_path / "d" / str(number)).write_text(f"Include {tmp_path}/d/*\nPort {2000 + number}\n")
+    config = read(f"Include {tmp_path}/d/*\n", tmp_path)
+    assert len(config.files) <= 600
+    assert config.settings_for("x").port is not None
+
+
+def test_a_file_of_another_size_or_kind_is_a_notice(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    config = SshConfig(str(tmp_path))
+    config.add_file(str(tmp_path / "config"))
+    (tmp_path / "big").write_bytes(b"# x\n" * (2 << 20))
+    config.add_file(str(tmp_path / "big"))
+    assert ["cannot be read" in problem.message for problem in config.problems] == [True, False]
+    assert "larger than 4 MiB" in config.problems[1].message
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -97,6 +198,39 @@ def test_a_token_we_do_not_know_costs_its_own_value_only(tmp_path: Path) -> None
 )
 def test_lines_split_as_openssh_splits_them(line: str, words: list[str]) -> None:
     assert split_line(line) == words
+
+
+SNIPPETS = st.sampled_from(
+    [
+        "Host ",
+        "Match ",
+        "Include ",
+        "gpu-a",
+        "*",
+        "!",
+        "%h",
+        "${",
+        "}",
+        '"',
+        "\\",
+        "=",
+        "\n",
+        "#",
+        "final",
+        "Port 22",
+    ]
+)
+
+
+@given(st.binary(max_size=200) | st.lists(SNIPPETS | st.text(max_size=5), max_size=40).map("".join))
+def test_any_bytes_are_read(tmp_path_factory: pytest.TempPathFactory, text: bytes | str) -> None:
+    path = tmp_path_factory.getbasetemp() / "any-config"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    config = SshConfig("/nonexistent")
+    config.add_file(str(path))
+    found = config.settings_for("gpu-a")
+    assert found.port is None or 0 < found.port < 65536
+    assert len(config.problems) <= 100
 
 
 @given(st.text(max_size=300))

@@ -142,7 +142,8 @@ class Connector:
 
     def _known_hosts_for(self, hop: Hop) -> KnownHosts:
         own = self.settings.known_hosts_files if hop.known_hosts_files is None else hop.known_hosts_files
-        files = (*own, *self.settings.global_known_hosts_files)
+        shared = hop.global_known_hosts_files
+        files = (*own, *(self.settings.global_known_hosts_files if shared is None else shared))
         kept = self._known.get(files)
         if kept is None or kept[0].have_changed():
             index = KnownHosts()

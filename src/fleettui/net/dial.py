@@ -66,17 +66,33 @@ async def resolve(host: str, port: int, family: str) -> list[Address]:
     try:
         found = await answer
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise LinkError(
-            "resolve", f"{host}: name not found ({reason}); check network.hostname, ssh.host or DNS"
-        ) from None
+        raise LinkError("resolve", _explain_lookup(f"{host}:{port}", family, error)) from None
     if not found:
-        raise LinkError("resolve", f"{host}: the name has no address")
+        raise LinkError("resolve", f"{host}:{port}: the name has no address; check DNS")
     return found
 
 
+def _explain_lookup(where: str, family: str, error: OSError) -> str:
+    """Why a name gave no address: no such name, no address of the kind, or nobody to ask."""
+    reason = error.strerror or str(error) or type(error).__name__
+    kind = error.errno
+    if kind == socket.EAI_AGAIN:
+        return f"{where}: the name server does not answer ({reason}); is this machine's network or VPN up?"
+    if kind in (socket.EAI_NODATA, socket.EAI_ADDRFAMILY):
+        wanted = {"inet": "IPv4 ", "inet6": "IPv6 "}.get(family, "")
+        return f"{where}: the name has no {wanted}address ({reason}); check DNS or AddressFamily"
+    if kind == socket.EAI_NONAME:
+        return f"{where}: name not found ({reason}); check network.hostname, ssh.host or DNS"
+    return f"{where}: the name cannot be looked up ({reason}); check network.hostname, ssh.host or DNS"
+
+
 async def connect_any(
-    where: str, addresses: Sequence[Address], *, address_s: float, stagger_s: float
+    where: str,
+    addresses: Sequence[Address],
+    *,
+    address_s: float,
+    stagger_s: float,
+    bind_address: str | None = None,
 ) -> socket.socket:
     """A connected socket to the first address that answers. Raises LinkError(stage="connect").
 
@@ -91,7 +107,7 @@ async def connect_any(
         while winner is None and (waiting or running):
             if waiting:
                 address = waiting.pop(0)
-                running[asyncio.create_task(_connect_one(address, address_s))] = address
+                running[asyncio.create_task(_connect_one(address, address_s, bind_address))] = address
             timeout = stagger_s if waiting else None
             done, _ = await asyncio.wait(running, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -123,11 +139,19 @@ def _drop_late(task: asyncio.Task[socket.socket]) -> None:
         task.result().close()
 
 
-async def _connect_one(address: Address, address_s: float) -> socket.socket:
+async def _connect_one(address: Address, address_s: float, bind_address: str | None) -> socket.socket:
     family, target = address
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
+        if bind_address is not None:
+            try:
+                sock.bind((bind_address, 0))
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise OSError(
+                    None, f"cannot use BindAddress {bind_address} of ssh_config ({reason})"
+                ) from None
         async with asyncio.timeout(address_s):
             await asyncio.get_running_loop().sock_connect(sock, target)
     except TimeoutError as error:
@@ -166,10 +190,11 @@ def _explain(where: str, failures: Sequence[tuple[Address, OSError]], address_s:
         what, advice = explain_os_error(error)
         if error.errno == errno.ETIMEDOUT:
             what = f"no answer within {address_s:g} s"
-        reasons.setdefault(what, []).append(str(target[0]))
+        shown = f"[{target[0]}]" if ":" in str(target[0]) else str(target[0])
+        reasons.setdefault(what, []).append(shown)
         hint = hint or advice
-    if len(failures) > 1 or (failures and not where.startswith(str(failures[0][0][1][0]))):
+    if len(failures) > 1 or (failures and str(failures[0][0][1][0]) not in where):
         told = ", ".join(f"{what} ({', '.join(hosts)})" for what, hosts in reasons.items())
     else:
         told = ", ".join(reasons)
-    return f"{where}: {told}; {hint}" if hint else f"{where}: {told}"
+    return f"{where}: {told}; {hint or 'check network and firewall'}"

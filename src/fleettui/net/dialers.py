@@ -72,7 +72,11 @@ class Dialer:
         self.steps.addresses = tuple(str(target[0]) for _, target in addresses)
         self.steps.begin("connect")
         sock = await connect_any(
-            self._hop.where, addresses, address_s=settings.address_s, stagger_s=settings.stagger_s
+            self._hop.where,
+            addresses,
+            address_s=settings.address_s,
+            stagger_s=settings.stagger_s,
+            bind_address=self._hop.bind_address,
         )
         peer = sock.getpeername()
         self.address = format_address(peer[0], peer[1])

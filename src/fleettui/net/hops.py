@@ -28,15 +28,18 @@ class Hop:
     is_reading: bool = False
     """Only the key is wanted: no key is trusted, so that nothing follows the key exchange."""
     host_key_alias: str | None = None
-    identity_files: tuple[str, ...] = ()
-    """Named by the operator; tried before anything else."""
+    identity_files: tuple[str, ...] | None = None
+    """Named by the operator; tried before anything else. None: none named; empty: there shall be none."""
     certificate_files: tuple[str, ...] = ()
     is_identities_only: bool = False
     identity_agent: str | None = None
     """IdentityAgent: path, `none`, or None for the environment's."""
     address_family: str = "any"
+    bind_address: str | None = None
+    """Of this computer, to connect from."""
     proxy_command: str | None = None
     known_hosts_files: tuple[str, ...] | None = None
+    global_known_hosts_files: tuple[str, ...] | None = None
 
     @property
     def where(self) -> str:
@@ -52,7 +55,7 @@ def format_address(host: str, port: int) -> str:
 def plan_hops(machine: Machine, config: SshConfig, pins: Sequence[str] = ()) -> tuple[Hop, ...]:
     """Jump hosts in order, then the machine. Raises LinkError(stage="settings")."""
     ssh = machine.ssh
-    alias = ssh.host or machine.hostname
+    alias = _without_brackets(ssh.host or machine.hostname)
     found = config.settings_for(alias, user=ssh.user)
     own_pins = tuple(pins) if ssh.host_key is None else (ssh.host_key,)
     identities = (expand_home(ssh.identity, config.home),) if ssh.identity else found.identity_files
@@ -104,7 +107,11 @@ def parse_jump(word: str, machine: str) -> tuple[str | None, str, int | None]:
 
 
 def _hop(
-    found: HostConfig, user: str | None, port: int | None, pins: tuple[str, ...], identities: tuple[str, ...]
+    found: HostConfig,
+    user: str | None,
+    port: int | None,
+    pins: tuple[str, ...],
+    identities: tuple[str, ...] | None,
 ) -> Hop:
     return Hop(
         host=found.host_name,
@@ -118,8 +125,15 @@ def _hop(
         identity_agent=found.identity_agent,
         address_family=found.address_family,
         proxy_command=found.proxy_command,
+        bind_address=found.bind_address,
         known_hosts_files=found.known_hosts_files,
+        global_known_hosts_files=found.global_known_hosts_files,
     )
+
+
+def _without_brackets(host: str) -> str:
+    """`[2001:db8::1]` -> `2001:db8::1`."""
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
 def _without_proxy_command(hop: Hop) -> Hop:

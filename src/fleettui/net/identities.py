@@ -55,12 +55,11 @@ class KeyRing:
         """
         keys = KeySet()
         agent_keys = await self._agent_keys(hop, keys)
-        named = [self._read(path) for path in hop.identity_files]
-        identities = named or [
-            identity
-            for path in self._default_identities
-            if (identity := self._read(path)).problem != "missing"
-        ]
+        named = [self._read(path) for path in hop.identity_files or ()]
+        identities = named
+        if hop.identity_files is None:
+            usual = [self._read(path) for path in self._default_identities]
+            identities = [identity for identity in usual if identity.problem != "missing"]
         extra = [certificate for path in hop.certificate_files if (certificate := _read_certificate(path))]
         used: set[bytes] = set()
         if named:

@@ -7,31 +7,22 @@ Source of the format: ssh_config(5); which value wins: the first one.
 
 from __future__ import annotations
 
-import glob
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
-from fleettui.model.machine import ConfigProblem
-from fleettui.net.ssh_config_words import (
-    expand_home,
-    expand_tokens,
-    local_user,
-    match_list,
-    rest_of,
-    split_line,
-)
+from fleettui.net.ssh_config_keywords import LIST_KEYWORDS
+from fleettui.net.ssh_config_lines import ConfigLine, ConfigLines
+from fleettui.net.ssh_config_words import expand_home, expand_tokens, expand_variables, local_user, match_list
 
-_KEYWORDS = (
-    "HostName User Port ProxyJump ProxyCommand HostKeyAlias IdentitiesOnly IdentityAgent AddressFamily "
-    "IdentityFile CertificateFile UserKnownHostsFile"
-)
-_WANTED = {name.lower(): name for name in _KEYWORDS.split()}
-_LISTS = {"IdentityFile", "CertificateFile"}
-_MAX_INCLUDE_DEPTH = 8
 _YES = {"yes", "true"}
+_FAMILIES = {"any", "inet", "inet6"}
+_NOT_MATCHED = {
+    "exec": "is not carried out here",
+    "localnetwork": "is not looked at here",
+    "version": "means ssh, which is not used here",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,90 +36,28 @@ class HostConfig:
     """None also for `ProxyJump none`."""
     proxy_command: str | None = None
     host_key_alias: str | None = None
-    identity_files: tuple[str, ...] = ()
+    identity_files: tuple[str, ...] | None = None
+    """None: the usual ones; empty: none (`IdentityFile none`)."""
     certificate_files: tuple[str, ...] = ()
     is_identities_only: bool = False
     identity_agent: str | None = None
     """Path, `SSH_AUTH_SOCK`, or `none`."""
     address_family: str = "any"
     """`any`, `inet`, `inet6`."""
+    bind_address: str | None = None
+    """Address or name of this computer to connect from."""
     known_hosts_files: tuple[str, ...] | None = None
     """User's files; None: the usual ones."""
+    global_known_hosts_files: tuple[str, ...] | None = None
+    """The system's files; None: the usual ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    key: str
-    """Canonical name; `host` and `match` open a block."""
-    words: tuple[str, ...]
-    file: str
-    number: int
-    block: tuple[_Line, ...] = ()
-    """Enclosing Host and Match lines, outermost first (an Include inside a block obeys it)."""
-
-
-@dataclass(slots=True)
-class SshConfig:
-    """All lines of the configuration files, in order."""
-
-    home: str
-    problems: list[ConfigProblem] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    """Every file read or looked for, to be watched for changes."""
-    _lines: list[_Line] = field(default_factory=list)
-
-    def add_file(self, path: str) -> None:
-        """Read a file with what it includes; a missing one is no problem."""
-        self._read(path, (), 0, base=str(Path(path).parent))
+class SshConfig(ConfigLines):
+    """The configuration files, to be evaluated for one name after the other."""
 
     def settings_for(self, alias: str, *, user: str | None = None) -> HostConfig:
-        """Evaluate for one name, as `ssh -G` does."""
+        """What applies to one name, as `ssh -G` shows it."""
         return _Evaluation(self, alias, user).result()
-
-    def _note(self, file: str, number: int, message: str) -> None:
-        problem = ConfigProblem(file, number, None, message)
-        if problem not in self.problems:
-            self.problems.append(problem)
-
-    def _read(self, path: str, outer: tuple[_Line, ...], depth: int, base: str) -> None:
-        self.files.append(path)
-        try:
-            text = Path(path).read_bytes().decode("utf-8", "replace")
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self._note(path, 1, f"cannot be read: {error.strerror}")
-            return
-        block = outer
-        for number, raw in enumerate(text.splitlines(), 1):
-            try:
-                words = split_line(raw)
-            except ValueError as error:
-                self._note(path, number, f"{error}; the line is skipped")
-                continue
-            if not words:
-                continue
-            key = words[0].lower()
-            if key in ("host", "match"):
-                block = (*outer, _Line(key, tuple(words[1:]), path, number))
-            elif key == "include":
-                self._include(_Line(key, tuple(words[1:]), path, number, block), depth, base)
-            elif key in _WANTED:
-                name = _WANTED[key]
-                values = [rest_of(raw)] if name == "ProxyCommand" else words[1:]
-                if not values or not values[0]:
-                    self._note(path, number, f"{name} without a value; the line is skipped")
-                    continue
-                self._lines.append(_Line(name, tuple(values), path, number, block))
-
-    def _include(self, line: _Line, depth: int, base: str) -> None:
-        if depth >= _MAX_INCLUDE_DEPTH:
-            self._note(line.file, line.number, "Include nested too deeply; the line is skipped")
-            return
-        for pattern in line.words:
-            full = os.path.join(base, expand_home(pattern, self.home))  # noqa: PTH118 - keeps absolute patterns
-            for path in sorted(glob.glob(full)):  # noqa: PTH207 - pattern is absolute
-                self._read(path, line.block, depth + 1, base)
 
 
 class _Evaluation:
@@ -138,7 +67,7 @@ class _Evaluation:
         self._config = config
         self._alias = alias
         self._values: dict[str, tuple[str, ...]] = {}
-        self._origin: dict[str, _Line] = {}
+        self._origin: dict[str, ConfigLine] = {}
         if user is not None:
             self._values["User"] = (user,)
         self._is_final = False
@@ -152,18 +81,18 @@ class _Evaluation:
         return self._build()
 
     def _run(self) -> None:
-        verdicts: dict[_Line, bool] = {}
-        for line in self._config._lines:
+        verdicts: dict[ConfigLine, bool] = {}
+        for line in self._config.lines:
             if all(self._holds(opener, verdicts) for opener in line.block):
-                if line.key in _LISTS:
+                self._origin.setdefault(line.key, line)
+                if line.key in LIST_KEYWORDS:
                     have = self._values.get(line.key, ())
                     if line.words[0] not in have:
                         self._values[line.key] = (*have, line.words[0])
                 elif line.key not in self._values:
                     self._values[line.key] = line.words
-                self._origin.setdefault(line.key, line)
 
-    def _holds(self, opener: _Line, verdicts: dict[_Line, bool]) -> bool:
+    def _holds(self, opener: ConfigLine, verdicts: dict[ConfigLine, bool]) -> bool:
         if opener not in verdicts:
             if opener.key == "host":
                 verdicts[opener] = match_list(self._alias, opener.words)
@@ -171,8 +100,10 @@ class _Evaluation:
                 verdicts[opener] = self._match(opener)
         return verdicts[opener]
 
-    def _match(self, opener: _Line) -> bool:
+    def _match(self, opener: ConfigLine) -> bool:
         words = list(opener.words)
+        if not words:
+            return False
         while words:
             word = words.pop(0).lower()
             is_negated, word = word.startswith("!"), word.lstrip("!")
@@ -184,11 +115,9 @@ class _Evaluation:
                 argument = inline or (words.pop(0) if words else "")
                 known = self._match_value(word)
                 if known is None:
-                    self._config._note(
-                        opener.file,
-                        opener.number,
-                        f"Match {word} is not understood here; its block is left out",
-                    )
+                    why = _NOT_MATCHED.get(word, "is not known here")
+                    note = f"Match {word[:40]} {why}; its block is left out"
+                    self._config.note(opener.file, opener.number, note)
                     return False
                 argument = argument.lower() if word == "host" else argument
                 holds = match_list(known, argument.split(","))
@@ -197,6 +126,7 @@ class _Evaluation:
         return True
 
     def _match_value(self, word: str) -> str | None:
+        """What a condition is compared with; None where it cannot be known."""
         if word == "host":
             return self._host_name()
         if word == "originalhost":
@@ -205,49 +135,78 @@ class _Evaluation:
             return self._one("User") or local_user()
         if word == "localuser":
             return local_user()
-        return "exec" if word == "sessiontype" else None
+        if word == "tagged":
+            return self._one("Tag") or ""
+        return {"sessiontype": "exec", "command": ""}.get(word)
 
     def _one(self, key: str) -> str | None:
         values = self._values.get(key)
         return values[0] if values else None
 
     def _host_name(self) -> str:
+        """Name to connect to, in lower case as ssh has it."""
         name = self._one("HostName")
         if not name:
-            return self._alias
-        return (
-            name.replace("%%", "\0").replace("%h", self._alias).replace("%n", self._alias).replace("\0", "%")
-        )
+            return self._alias.lower()
+        try:
+            return expand_tokens(name, {"%": "%", "h": self._alias}).strip("[]").lower()
+        except ValueError as error:
+            line = self._origin["HostName"]
+            self._config.note(line.file, line.number, f"HostName: {error}; the value is left out")
+            return self._alias.lower()
 
     def _build(self) -> HostConfig:
         port = self._number("Port")
-        jump = self._one("ProxyJump")
-        command = self._one("ProxyCommand")
-        if jump and command and self._comes_first("ProxyCommand", "ProxyJump"):
-            jump = None
-        if jump and jump.lower() == "none":
-            jump = command = None
-        if command and (command.lower() == "none" or jump):
-            command = None
-        known = self._values.get("UserKnownHostsFile")
         expand = self._expander(port)
+        jump, command = self._proxy()
         return HostConfig(
             host_name=self._host_name(),
             user=self._one("User"),
             port=port,
-            proxy_jump=jump,
-            proxy_command=self._expand("ProxyCommand", command, expand),
+            proxy_jump=self._expand("ProxyJump", jump, expand),
+            proxy_command=self._expand("ProxyCommand", command, expand, has_variables=False),
             host_key_alias=self._one("HostKeyAlias"),
             identity_files=self._paths("IdentityFile", expand),
-            certificate_files=self._paths("CertificateFile", expand),
+            certificate_files=self._paths("CertificateFile", expand) or (),
             is_identities_only=(self._one("IdentitiesOnly") or "no").lower() in _YES,
-            identity_agent=self._expand("IdentityAgent", self._one("IdentityAgent"), expand),
-            address_family=(self._one("AddressFamily") or "any").lower(),
-            known_hosts_files=None if known is None else self._paths("UserKnownHostsFile", expand),
+            identity_agent=self._agent(expand),
+            address_family=self._family(),
+            bind_address=self._one("BindAddress"),
+            known_hosts_files=self._paths("UserKnownHostsFile", expand),
+            global_known_hosts_files=self._paths("GlobalKnownHostsFile", expand),
         )
 
+    def _proxy(self) -> tuple[str | None, str | None]:
+        """(ProxyJump, ProxyCommand): whichever comes first counts; a jump of `none` hinders no command."""
+        jump, command = self._one("ProxyJump"), self._one("ProxyCommand")
+        if jump and command and self._comes_first("ProxyCommand", "ProxyJump"):
+            jump = None
+        if jump and jump.lower() == "none":
+            jump = None
+        if command and (command.lower() == "none" or jump):
+            command = None
+        return jump, command
+
+    def _agent(self, expand: Callable[[str], str]) -> str | None:
+        """IdentityAgent: a path, `$NAME` of a variable that holds one, `none` or `SSH_AUTH_SOCK`."""
+        text = self._one("IdentityAgent")
+        if text is not None and text.startswith("$") and not text.startswith("${"):
+            return os.environ.get(text[1:]) or "none"
+        path = self._expand("IdentityAgent", text, expand)
+        return None if path is None else expand_home(path, self._config.home)
+
+    def _family(self) -> str:
+        family = (self._one("AddressFamily") or "any").lower()
+        if family in _FAMILIES:
+            return family
+        line = self._origin["AddressFamily"]
+        self._config.note(
+            line.file, line.number, f"AddressFamily {family[:40]!r} is none; the line is skipped"
+        )
+        return "any"
+
     def _comes_first(self, key: str, other: str) -> bool:
-        lines = self._config._lines
+        lines = self._config.lines
         return lines.index(self._origin[key]) < lines.index(self._origin[other])
 
     def _number(self, key: str) -> int | None:
@@ -257,25 +216,30 @@ class _Evaluation:
         if text.isascii() and text.isdigit() and 0 < int(text[:6]) < 65536:
             return int(text)
         line = self._origin[key]
-        self._config._note(line.file, line.number, f"{key} {text[:40]!r} is no port; the line is skipped")
+        self._config.note(line.file, line.number, f"{key} {text[:40]!r} is no port; the line is skipped")
         return None
 
-    def _paths(self, key: str, expand: Callable[[str], str]) -> tuple[str, ...]:
+    def _paths(self, key: str, expand: Callable[[str], str]) -> tuple[str, ...] | None:
+        """The files named; None where no line names any, empty for `none`."""
+        if key not in self._values:
+            return None
         found = []
-        for text in self._values.get(key, ()):
+        for text in self._values[key]:
             path = None if text.lower() == "none" else self._expand(key, text, expand)
             if path:
                 found.append(expand_home(path, self._config.home))
         return tuple(found)
 
-    def _expand(self, key: str, text: str | None, expand: Callable[[str], str]) -> str | None:
+    def _expand(
+        self, key: str, text: str | None, expand: Callable[[str], str], *, has_variables: bool = True
+    ) -> str | None:
         if text is None:
             return None
         try:
-            return expand(text)
+            return expand(expand_variables(text) if has_variables else text)
         except ValueError as error:
             line = self._origin[key]
-            self._config._note(line.file, line.number, f"{key}: {error}; the value is left out")
+            self._config.note(line.file, line.number, f"{key}: {error}; the value is left out")
             return None
 
     def _expander(self, port: int | None) -> Callable[[str], str]:

@@ -22,25 +22,30 @@ def match_list(name: str, patterns: Sequence[str]) -> bool:
 
 
 def expand_tokens(text: str, tokens: dict[str, str]) -> str:
-    """`%h` and `${VAR}`; raises ValueError for what is not known."""
-    out = []
-    rest = iter(range(len(text)))
-    for index in rest:
-        if text[index] == "%":
-            token = text[index + 1 : index + 2]
-            if token not in tokens:
-                raise ValueError(f"%{token} is not known here")
-            out.append(tokens[token])
-            next(rest, None)
-        elif text.startswith("${", index) and "}" in text[index:]:
-            name = text[index + 2 : text.index("}", index)]
-            if name not in os.environ:
-                raise ValueError(f"environment variable {name[:40]} is not set")
-            out.append(os.environ[name])
-            for _ in range(len(name) + 2):
-                next(rest, None)
-        else:
-            out.append(text[index])
+    """`%h`; raises ValueError for a token that is not known."""
+    first, *parts = text.split("%")
+    out = [first]
+    while parts:
+        part = parts.pop(0)
+        token = part[:1] or ("%" if parts else "")
+        if token not in tokens:
+            raise ValueError(f"%{token} is not known here")
+        out.append(tokens[token] + (part[1:] if part else parts.pop(0)))
+    return "".join(out)
+
+
+def expand_variables(text: str) -> str:
+    """`${VAR}` of the environment; raises ValueError for one that is not set."""
+    first, *parts = text.split("${")
+    out = [first]
+    for part in parts:
+        name, end, rest = part.partition("}")
+        if not end:
+            out.append("${" + part)
+            continue
+        if name not in os.environ:
+            raise ValueError(f"environment variable {name[:40]} is not set")
+        out.append(os.environ[name] + rest)
     return "".join(out)
 
 
@@ -60,15 +65,21 @@ def local_user() -> str:
 def split_line(line: str) -> list[str]:
     """Words of a line: `Key value`, `Key=value`, double or single quotes, `#` opens a comment.
 
-    Raises ValueError for a quote without end.
+    A backslash takes the meaning from a quote, a backslash and, outside quotes, a blank (argv_split of
+    OpenSSH). Raises ValueError for a quote without end.
     """
     words: list[str] = []
     current: list[str] = []
     quote = ""
-    is_word = False
+    is_word = is_escaped = False
     text = line.strip()
     for index, char in enumerate(text):
-        if quote:
+        if is_escaped:
+            current.append(char)
+            is_escaped = False
+        elif char == "\\" and _is_escape(text[index + 1 : index + 2], quote):
+            is_word = is_escaped = True
+        elif quote:
             if char == quote:
                 quote = ""
             else:
@@ -89,6 +100,10 @@ def split_line(line: str) -> list[str]:
     if is_word:
         words.append("".join(current))
     return words
+
+
+def _is_escape(following: str, quote: str) -> bool:
+    return bool(following) and (following in "\"'\\" or (not quote and following == " "))
 
 
 def _is_separator(words: list[str], is_word: bool, text: str, index: int) -> bool:
