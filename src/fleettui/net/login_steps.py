@@ -36,7 +36,7 @@ class LoginSteps:
         """`192.0.2.10:22`, what was connected to."""
         self.key: HostKeyOffer | None = None
         """The host key the machine showed, trusted or not."""
-        self._on_step = on_step
+        self.on_step = on_step
         self._began_at = 0.0
 
     def begin(self, step: LoginStep | None) -> None:
@@ -45,5 +45,5 @@ class LoginSteps:
         if self.step is not None:
             self.took_s[self.step] = self.took_s.get(self.step, 0.0) + now - self._began_at
         self.step, self._began_at = step, now
-        if self._on_step is not None:
-            self._on_step()
+        if self.on_step is not None:
+            self.on_step()
