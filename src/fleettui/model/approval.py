@@ -9,7 +9,7 @@ COMPARE_LINE = (
     'for f in /etc/ssh/ssh_host_*_key.pub; do k=$(ssh-keygen -lf "$f"); h=${k#*SHA256:}; '
     'echo "$(echo "${h%% *}=" | base64 -d | base32 | fold -w4 | head -n2 | paste -sd- -)  $k"; done'
 )
-"""For `sh` on the machine: code and fingerprint of each of its host keys, `KXO6-CY5H  256 SHA256:… (ED25519)`."""
+"""For `sh` on the machine: `KXO6-CY5H  256 SHA256:… root@ada (ED25519)` for each of its host keys."""
 
 FINGERPRINT_DECIDES = "the full fingerprint decides, the code is for reading aloud"
 

@@ -71,6 +71,12 @@ class HostKeyOffer:
     """First 8 base32 characters of the fingerprint hash, `XXXX-XXXX`."""
     expected: tuple[str, ...] = ()
     """Fingerprints we knew; empty on first contact."""
+    expires_at: float | None = None
+    """Epoch seconds after which nothing is asked until the operator asks again; None: it does not expire."""
+
+    def has_expired(self, now: float) -> bool:
+        """Nobody decided about it in time."""
+        return self.expires_at is not None and now >= self.expires_at
 
 
 @dataclass(frozen=True, slots=True)
