@@ -158,6 +158,30 @@ def _add_machines(commands: Any, options: argparse.ArgumentParser) -> None:
         "exit codes:\n  0  every file is fine\n  2  at least one error",
     )
     check.add_argument("--json", action="store_true", help="a JSON document")
+    _add_doctor(verbs, options)
+
+
+def _add_doctor(verbs: Any, options: argparse.ArgumentParser) -> None:
+    doctor = _add(
+        verbs,
+        "doctor",
+        options,
+        "Check each machine step by step: file, name, TCP, host key, login, shell, GPU tool, engines and\n"
+        "more; each step has 3 s. One login for each machine, nothing is changed on it.",
+        "exit codes:\n  0  nothing failed; there may be warnings\n  1  at least one check failed\n"
+        "  2  usage or configuration error, a broken machine file too\n  3  unknown machine NAME",
+    )
+    doctor.add_argument("names", nargs="*", metavar="NAME", help="only these machines, each in full")
+    doctor.add_argument("--json", action="store_true", help="a JSON document")
+    doctor.add_argument(
+        "-v", "--verbose", action="store_true", help="every check of every machine, also where all is well"
+    )
+    doctor.add_argument(
+        "--deadline",
+        metavar="S",
+        type=_argument_type(positive_seconds),
+        help="seconds for all; what is not done by then has failed (default: 3 s for each check)",
+    )
 
 
 def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:

@@ -82,6 +82,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
 
         return route_command
     if arguments.command == "machines":
+        if arguments.verb == "doctor":
+            from fleettui.cli.doctor import doctor_command
+
+            return doctor_command
         from fleettui.cli.machines import machines_command
 
         return machines_command

@@ -23,6 +23,11 @@ def write_lines(lines: Iterable[str]) -> None:
     _write(text)
 
 
+def write_text(text: str) -> None:
+    """Print text as it is, with the terminal codes in it: for what is drawn on a terminal."""
+    _write(text)
+
+
 def write_document(document: Any, *, is_compact: bool = False) -> None:
     """Print one JSON document; numbers of machine files stand as the operator wrote them."""
     _write(encode_json(document, is_compact=is_compact) + "\n")
@@ -42,6 +47,24 @@ def encode_json(document: Any, *, is_compact: bool = False) -> str:
 def is_terminal() -> bool:
     """True when stdout is a terminal that can be drawn on."""
     return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
+
+
+def can_encode(text: str) -> bool:
+    """True when stdout's encoding has these characters."""
+    try:
+        text.encode((sys.stdout.encoding if sys.stdout is not None else None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def terminal_size() -> tuple[int, int]:
+    """Columns and lines of the terminal on stdout; 80 by 24 where they are unknown."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        return 80, 24
+    return size.columns or 80, size.lines or 24
 
 
 def terminal_width() -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleettui.model.doctor import Checkup
+from fleettui.model.doctor import Checkup, Verdict
 from fleettui.view.cells import Cell, Cells, fit_cells
 from fleettui.view.doctor_report import TONES, sign_of
 from fleettui.view.glyphs import Glyphs
@@ -12,6 +12,7 @@ from fleettui.view.text import cell_width, clean, fit
 from fleettui.view.units import count
 
 _NAME_MAX = 24
+_WORDS: dict[Verdict, str] = {"pass": "fine", "warn": "warning", "fail": "failed"}
 _SPINS = ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\")
 
 
@@ -45,8 +46,7 @@ def _machine_line(checkup: Checkup, name_width: int, width: int, step: int, glyp
     cells = [Cell(f"{name}  ", "strong")]
     cells += [Cell(sign_of(result.state, glyphs), TONES[result.state]) for result in checkup.results]
     if checkup.is_done:
-        words = {"pass": "fine", "warn": "warning", "fail": "failed"}
-        told = Cell(f"  {words[checkup.verdict]}", TONES[checkup.verdict])
+        told = Cell(f"  {_WORDS[checkup.verdict]}", TONES[checkup.verdict])
     else:
         cells.append(Cell(spin[step % len(spin)], "accent"))
         cells.append(Cell(("." if glyphs.is_ascii else "·") * (len(checkup.planned) - at - 1), "faint"))
@@ -57,7 +57,7 @@ def _machine_line(checkup: Checkup, name_width: int, width: int, step: int, glyp
 def _summary_line(checkups: Sequence[Checkup], done: int, width: int, glyphs: Glyphs) -> Cells:
     verdicts = [checkup.verdict for checkup in checkups if checkup.is_done]
     cells = [Cell(f"checked {done} of {count(len(checkups), 'machine')}", "title")]
-    for verdict, word in (("pass", "fine"), ("warn", "warning"), ("fail", "failed")):
+    for verdict, word in _WORDS.items():
         number = verdicts.count(verdict)
         if number:
             text = count(number, word) if verdict == "warn" else f"{number} {word}"

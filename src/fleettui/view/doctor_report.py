@@ -21,11 +21,10 @@ _WORDS: dict[CheckState, str] = {"pass": "", "warn": "warning: ", "fail": "faile
 _ORDER: tuple[Verdict, ...] = ("pass", "warn", "fail")
 """Troubles last: they stand just above the prompt."""
 _TITLE_MAX = 18
+_TITLES_SHOWN = 4
+"""More checks that were skipped together are only counted."""
 _MIN_WRAP = 24
 """Narrower sentences are not wrapped: they would fill the screen."""
-
-NEEDS = "needs "
-"""How the reason of a check begins that was skipped because another failed."""
 
 
 def sign_of(state: CheckState, glyphs: Glyphs) -> str:
@@ -124,6 +123,8 @@ class _Page:
         text = f"{_WORDS[first.state]}{first.evidence}"
         if first.state == "skip":
             text = f"skipped, {first.evidence}"
+        if 1 < len(group) <= _TITLES_SHOWN:
+            text += f" ({', '.join(clean(result.title) for result in group)})"
         parts = self._wrapped(text, indent)
         yield (Cell(head, tone), Cell(f"{title}  ", text_tone), Cell(parts[0], text_tone))
         for part in parts[1:]:
@@ -137,7 +138,7 @@ class _Page:
 
     def summary(self, checkups: Sequence[Checkup]) -> list[Cells]:
         verdicts = {checkup.verdict for checkup in checkups}
-        worst = next((verdict for verdict in reversed(_ORDER) if verdict in verdicts), "pass")
+        worst: Verdict = next((verdict for verdict in reversed(_ORDER) if verdict in verdicts), "pass")
         return [(Cell(summary_text(checkups), TONES[worst]),)]
 
     def _wrapped(self, text: str, indent: int) -> list[str]:
