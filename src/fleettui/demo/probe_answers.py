@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fleettui.demo.doctor_answers import DOCTOR_SECTIONS, doctor_answer
 from fleettui.demo.gauges import JIFFIES_S
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.probes.loops_gpu import QUERY_FIELDS
@@ -31,6 +32,8 @@ def answer_section(machine: SimulatedMachine, section: str, now: float) -> Answe
         code, text = 0, "/usr/bin/nvidia-smi" if machine.plan.cards else ""
     elif name in _FACTS:
         code, text = 0, _FACTS[name](machine, now)
+    elif name in DOCTOR_SECTIONS:
+        code, text = doctor_answer(machine, name)
     else:
         code, text = UNKNOWN_SECTION_EXIT, ""
     if name in _KEPT_LINES:

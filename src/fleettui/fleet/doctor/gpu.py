@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, passed, skipped, warned
 from fleettui.fleet.doctor.context import Context, NoAnswer
 from fleettui.fleet.doctor.gpu_answer import GpuAnswer
-from fleettui.model.gpu import GpuProblemCode, GpuReading
+from fleettui.model.gpu import GpuProblem, GpuProblemCode, GpuReading
 from fleettui.model.machine import Machine
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
@@ -18,6 +18,7 @@ from fleettui.probes.nvidia import gpu_section, parse_gpus, query_fields
 from fleettui.probes.nvidia_condition import condition_fields, condition_section, parse_condition
 from fleettui.view.units import count
 
+_DETAIL_SHOWN = 120
 SLOW_S = 2.0
 """Slower calls make figures old; a driver that is loaded anew for each call takes 2 to 10 s."""
 _NOTHING = Section(127, b"")
@@ -63,8 +64,7 @@ def judge_tool(answer: GpuAnswer, machine: Machine) -> Outcome:
         )
     took = f"{answer.took_s * 1000:.0f} ms" if answer.took_s < 1 else f"{answer.took_s:.1f} s"
     if problem is not None and problem.code in _OF_THE_TOOL:
-        detail = f" ({problem.detail})" if problem.detail and problem.code != "no_tool" else ""
-        return failed(f"{problem.text}{detail}", _HINTS[problem.code], answer.took_s)
+        return failed(_tell(problem), _HINTS[problem.code], answer.took_s)
     if problem is not None and problem.code == "asleep":
         return passed(f"{answer.path}, not called: every GPU sleeps", answer.took_s)
     if answer.took_s >= SLOW_S:
@@ -88,8 +88,15 @@ def judge_driver(answer: GpuAnswer, machine: Machine, user: str) -> Outcome:
         hint = _HINTS.get(problem.code, "run nvidia-smi there and see what it says").format(user=user)
         if problem.code == "no_devices" and not machine.declares_gpus:
             return warned(problem.text, "write `gpu: []` into the machine file if it has none")
-        return failed(problem.text, hint)
+        return failed(_tell(problem), hint)
     return _judge_cards(reading, machine)
+
+
+def _tell(problem: GpuProblem) -> str:
+    """What it is, and the tool's own words; what to do stands in the hint."""
+    what = problem.text.partition(":")[0]
+    said = clean_text(problem.detail, _DETAIL_SHOWN)
+    return f"{what}; it says {said!r}" if said else what
 
 
 def _judge_cards(reading: GpuReading, machine: Machine) -> Outcome:
