@@ -56,6 +56,7 @@ class Dialer:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_GREETING_WAIT_S):
                     await guard.has_spoken.wait()
+                    self.steps.has_greeted = True
             await self.take_slot()
         except BaseException:
             guard.abort()

@@ -34,6 +34,8 @@ class LoginSteps:
         """Of the name, as resolved here."""
         self.address: str | None = None
         """`192.0.2.10:22`, what was connected to."""
+        self.has_greeted = False
+        """The server's first bytes came soon after the connection."""
         self.key: HostKeyOffer | None = None
         """The host key the machine showed, trusted or not."""
         self.on_step = on_step

@@ -84,6 +84,8 @@ def judge_driver(answer: GpuAnswer, machine: Machine, user: str) -> Outcome:
     problem = reading.problem
     if problem is not None and problem.code == "asleep":
         return skipped("every GPU sleeps and is not woken")
+    if problem is not None and problem.code == "no_tool":
+        return skipped("no GPU tool")
     if problem is not None:
         hint = _HINTS.get(problem.code, "run nvidia-smi there and see what it says").format(user=user)
         if problem.code == "no_devices" and not machine.declares_gpus:
@@ -192,8 +194,9 @@ async def _check_driver(context: Context) -> Outcome:
 async def _check_persistence(context: Context) -> Outcome:
     answer = context.gpu
     problem = answer.reading.problem if answer is not None and answer.reading is not None else None
-    if problem is not None and problem.code == "asleep":
-        return skipped("every GPU sleeps and is not woken")
+    if problem is not None:
+        is_asleep = problem.code == "asleep"
+        return skipped("every GPU sleeps and is not woken" if is_asleep else "no GPU to ask")
     return judge_persistence(await _ask_persistence(context))
 
 

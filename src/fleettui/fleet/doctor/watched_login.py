@@ -97,11 +97,15 @@ class WatchedLogin:
             return None  # others log in; they are bounded themselves
         if step == "jump":
             return JUMP_LIMIT_S + SPARE_S
+        if step == "key exchange":  # the server's greeting is part of it
+            return max(0.0, LIMIT_S + SPARE_S - self._steps.took_s.get("greeting", 0.0))
         addresses = len(self._steps.addresses) if step == "connect" else 1
         return LIMIT_S + SPARE_S + STAGGER_S * max(0, addresses - 1)
 
     def _give_up(self) -> None:
-        step = self._steps.step or "authentication"
+        step: LoginStep = self._steps.step or "authentication"
+        if step == "key exchange" and not self._steps.has_greeted:
+            step = "greeting"
         limit_s = JUMP_LIMIT_S if step == "jump" else LIMIT_S
         text = _LATE[step].format(limit=limit_s, jump=self._steps.jump)
         where = self._steps.address or self._host
