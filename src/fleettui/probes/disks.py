@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.model.readings import DisksReading, DiskUse
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
+from fleettui.probes.loops_df import HUNG_EXIT
 from fleettui.probes.numbers import is_digits
 
 # Sources that are no disk of the machine: memory, kernel interfaces, images, layers of containers.
@@ -35,6 +36,8 @@ def parse_disks(payload: bytes, exit_code: int = 0) -> Maybe[DisksReading]:
                 found[disk.device] = disk
     if found or has_header:
         return DisksReading(tuple(found.values()))
+    if exit_code == HUNG_EXIT:
+        return Unknown("an earlier df still hangs (dead mount?); no second one is started")
     if exit_code in (124, 137, 143):
         return Unknown("df did not answer within its time limit (dead network mount?)")
     return Unknown("no df on the machine" if exit_code == 127 else f"df failed (exit code {exit_code})")
