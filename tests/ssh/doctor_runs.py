@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from sshd_rig import SshdServer
 
+from fleettui.fleet.doctor.context import LinkFor
 from fleettui.fleet.doctor.run import doctor_settings, run_doctor
 from fleettui.model.doctor import CheckResult, Checkup
 from fleettui.model.machine import Machine
 from fleettui.net.connector import Connector
-from fleettui.net.key_rules import USUAL
 from fleettui.net.settings import ConnectorSettings
 
 
@@ -35,12 +35,17 @@ class Found:
         ]
 
 
+def link_for(connector: Connector) -> LinkFor:
+    """Links as known_hosts says."""
+    return lambda machine, steps: connector.link_for(machine, steps=steps)
+
+
 async def examine(
     settings: ConnectorSettings, *machines: Machine, deadline_s: float | None = None
 ) -> list[Found]:
     """All checks of these machines."""
     connector = Connector(doctor_settings(settings))
-    checkups = await run_doctor(machines, connector, lambda machine: USUAL, lambda checkup: None, deadline_s)
+    checkups = await run_doctor(machines, connector, link_for(connector), lambda checkup: None, deadline_s)
     return [Found(checkup) for checkup in checkups]
 
 

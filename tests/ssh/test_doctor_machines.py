@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from doctor_runs import examine, put_persistent_smi, put_readable_journal, put_tool
+from doctor_runs import examine, link_for, put_persistent_smi, put_readable_journal, put_tool
 from links import until
 from sshd_rig import OllamaStandIn, SshdRig, SshdServer, free_port
 
@@ -14,7 +14,6 @@ from fleettui.model.doctor import Checkup
 from fleettui.model.machine import DeclaredGpu, Machine, SshSettings
 from fleettui.model.record import replace
 from fleettui.net.connector import Connector
-from fleettui.net.key_rules import USUAL
 
 
 @pytest.fixture
@@ -238,7 +237,7 @@ async def test_a_clock_that_is_behind_and_a_full_disk(sshd_rig: SshdRig) -> None
     )
     (found,) = await examine(sshd_rig.settings(), sshd_rig.machine(server))
     assert found["clock"].state == "warn"
-    assert found["clock"].evidence.startswith(("90.0 s behind of ours", "90.1 s behind of ours"))
+    assert found["clock"].evidence.startswith(("90.0 s behind ours", "90.1 s behind ours"))
     assert found["disk"].state == "warn"
     assert found["disk"].evidence == "/ is 97 % full (2.9 GiB free)"
 
@@ -247,7 +246,7 @@ async def test_cancelling_leaves_nothing_on_the_machine(sshd_rig: SshdRig) -> No
     server = sshd_rig.start(gpu="hang")
     connector = Connector(doctor_settings(sshd_rig.settings()))
     machine = with_gpus(sshd_rig.machine(server))
-    task = asyncio.create_task(run_doctor([machine], connector, lambda _: USUAL, lambda _: None))
+    task = asyncio.create_task(run_doctor([machine], connector, link_for(connector), lambda _: None))
     await until((server.folder / "gpu-calls").exists)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -266,6 +265,6 @@ async def test_a_dead_machine_does_not_delay_the_others(sshd_rig: SshdRig, serve
 
     machines = [with_gpus(sshd_rig.machine(hung, "a-hung")), sshd_rig.machine(server, "b-fine")]
     connector = Connector(doctor_settings(sshd_rig.settings()))
-    checkups = await run_doctor(machines, connector, lambda _: USUAL, note)
+    checkups = await run_doctor(machines, connector, link_for(connector), note)
     assert done == ["b-fine", "a-hung"]
     assert [checkup.name for checkup in checkups] == ["a-hung", "b-fine"]

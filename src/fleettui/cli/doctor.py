@@ -15,11 +15,11 @@ from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.live import LiveBlock
 from fleettui.cli.polling import DEMO_STEP, NEXT_STEPS
 from fleettui.config.machine_folder import MachineFiles, load_machines
+from fleettui.fleet.doctor.context import LinkFor
 from fleettui.fleet.doctor.run import broken_checkups, doctor_settings, run_doctor
 from fleettui.model.doctor import Checkup
 from fleettui.model.machine import Machine
 from fleettui.net.connector import Connector
-from fleettui.net.key_rules import USUAL, KeyRule
 from fleettui.net.settings import ConnectorSettings
 from fleettui.view.cells import Cells
 from fleettui.view.doctor_document import doctor_document
@@ -69,15 +69,15 @@ async def _examine(
         screen.take(checkup)
     drawing = asyncio.create_task(screen.keep_drawing())
     try:
-        checkups = await run_doctor(machines, connector, _rule_of, screen.take, deadline_s)
+        checkups = await run_doctor(machines, connector, _link_for(connector), screen.take, deadline_s)
     finally:
         drawing.cancel()
         screen.erase()
     return (*broken, *checkups)
 
 
-def _rule_of(machine: Machine) -> KeyRule:
-    return USUAL
+def _link_for(connector: Connector) -> LinkFor:
+    return lambda machine, steps: connector.link_for(machine, steps=steps)
 
 
 class _Screen:

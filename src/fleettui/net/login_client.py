@@ -58,6 +58,7 @@ class LoginClient(asyncssh.SSHClient):
         self.offered_algorithm = key.get_algorithm()
         self.verdict = self.trust.judge(blob)
         self._steps.key = offer_of(self.offered_algorithm, blob)
+        self._steps.is_pinned = bool(self.trust.fingerprints)
         if self.verdict != "trusted":
             expected = self.trust.expected if self.verdict == "changed" else ()
             self.offer = offer_of(self.offered_algorithm, blob, expected)

@@ -38,6 +38,8 @@ class LoginSteps:
         """The server's first bytes came soon after the connection."""
         self.key: HostKeyOffer | None = None
         """The host key the machine showed, trusted or not."""
+        self.is_pinned = False
+        """Its fingerprint is named by the file or was approved here; else known_hosts decides."""
         self.on_step = on_step
         self._began_at = 0.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from fleettui.fleet.doctor.check import LIMIT_S
 from fleettui.fleet.doctor.gpu_answer import GpuAnswer
@@ -10,14 +11,16 @@ from fleettui.fleet.doctor.watched_login import WatchedLogin
 from fleettui.fleet.loop_feed import LoopFeed
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.readings import EngineReading
-from fleettui.net.connector import Connector
 from fleettui.net.direct_http import DirectHttp
 from fleettui.net.errors import LinkError
-from fleettui.net.key_rules import KeyRule
+from fleettui.net.link import Link
 from fleettui.net.login_steps import LoginSteps
 from fleettui.probes.doctor import Account
 from fleettui.probes.frames import Frame
 from fleettui.probes.loops import LoopKind
+
+LinkFor = Callable[[Machine, LoginSteps], Link]
+"""A fresh link to a machine, by what was decided about its host key."""
 
 
 class NoAnswer(Exception):
@@ -35,14 +38,12 @@ class NoAnswer(Exception):
 class Context:
     """One machine under examination."""
 
-    def __init__(self, machine: Machine, connector: Connector, rule: KeyRule, direct: DirectHttp) -> None:
+    def __init__(self, machine: Machine, link_for: LinkFor, home: str, direct: DirectHttp) -> None:
         self.machine = machine
-        self.pins = rule.pins
-        """Fingerprints approved earlier."""
-        self.home = connector.settings.home
+        self.home = home
         self.direct = direct
         self.steps = LoginSteps()
-        self.link = connector.link_for(machine, steps=self.steps, rule=rule)
+        self.link = link_for(machine, self.steps)
         self.login = WatchedLogin(self.link, self.steps, machine.ssh.host or machine.hostname)
         self.account: Account | None = None
         self.gpu: GpuAnswer | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fleettui.fleet.doctor.check import Check, Outcome, failed, passed, skipped, split_advice
 from fleettui.fleet.doctor.context import Context
 from fleettui.model.approval import machines_command
@@ -23,6 +21,7 @@ _RANKS: dict[LinkStage, int] = {
 }
 """Which check a failure belongs to, in their order; the rest belongs to the last, authentication."""
 _LAST_RANK = 3
+_NOT_CONTACTED = "not contacted, see host key"
 
 
 def is_failure_of(rank: int, error: LinkError) -> bool:
@@ -30,11 +29,18 @@ def is_failure_of(rank: int, error: LinkError) -> bool:
     return (1 if error.jump is not None else _RANKS.get(error.stage, _LAST_RANK)) <= rank
 
 
+def was_not_contacted(steps: LoginSteps, error: LinkError | None) -> bool:
+    """What the operator decided about the key keeps us from asking at all."""
+    return error is not None and error.stage == "host key" and not steps.took_s and error.jump is None
+
+
 def judge_name(host: str, steps: LoginSteps, error: LinkError | None) -> Outcome:
     """Name resolution, by this computer."""
     if error is not None and is_failure_of(0, error):
         evidence, hint = split_advice(error.text)
         return failed(evidence, hint or "correct ssh.host or network.hostname, or the DNS entry")
+    if was_not_contacted(steps, error):
+        return skipped(_NOT_CONTACTED)
     if steps.jump is not None:
         return skipped(f"the jump host {steps.jump} resolves it")
     if not steps.addresses:
@@ -49,14 +55,14 @@ def judge_tcp(steps: LoginSteps, error: LinkError | None) -> Outcome:
     if error is not None and is_failure_of(1, error):
         evidence, hint = split_advice(error.text)
         return failed(evidence, hint or "is the machine on, is the way to it open?")
+    if was_not_contacted(steps, error):
+        return skipped(_NOT_CONTACTED)
     took_s = steps.took_s.get("connect", 0.0) + steps.took_s.get("jump", 0.0)
     through = f" through {steps.jump}" if steps.jump is not None else ""
     return passed(f"{steps.address or 'connected by ProxyCommand'}{through}", took_s)
 
 
-def judge_host_key(
-    machine: Machine, pins: Sequence[str], steps: LoginSteps, error: LinkError | None
-) -> Outcome:
+def judge_host_key(machine: Machine, steps: LoginSteps, error: LinkError | None) -> Outcome:
     """The host key. Nothing of the account was sent before it is right."""
     took_s = steps.took_s.get("greeting", 0.0) + steps.took_s.get("key exchange", 0.0)
     key = steps.key
@@ -66,7 +72,7 @@ def judge_host_key(
         return passed("certificate of a trusted authority", took_s)
     if machine.ssh.host_key is not None:
         source = "as ssh.host_key says"
-    elif key.fingerprint in pins:
+    elif steps.is_pinned:
         source = "approved"
     else:
         source = "in known_hosts"
@@ -79,6 +85,8 @@ def _judge_bad_key(machine: Machine, steps: LoginSteps, error: LinkError) -> Out
     if error.stage != "host key":
         return failed(evidence, hint or "is ssh.port right, is sshd healthy?")
     approve = machines_command("approve", machine.name)
+    if was_not_contacted(steps, error):
+        return failed(evidence, hint or f"if its key is right: {approve}")
     if offer is not None and offer.expected:
         known = ", ".join(clean_text(fingerprint) for fingerprint in offer.expected[:3])
         return failed(
@@ -121,7 +129,7 @@ async def _check_tcp(context: Context) -> Outcome:
 
 async def _check_host_key(context: Context) -> Outcome:
     error = await context.login.get_past("key exchange")
-    return judge_host_key(context.machine, context.pins, context.steps, error)
+    return judge_host_key(context.machine, context.steps, error)
 
 
 async def _check_authentication(context: Context) -> Outcome:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fleettui.fleet.doctor.address import ADDRESS_CHECK
 from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, skipped, split_advice
-from fleettui.fleet.doctor.context import Context, NoAnswer
+from fleettui.fleet.doctor.context import Context, LinkFor, NoAnswer
 from fleettui.fleet.doctor.engines import FORWARDING_CHECK, engine_checks
 from fleettui.fleet.doctor.file import FILE_CHECK, judge_broken_file
 from fleettui.fleet.doctor.gpu import GPU_CHECKS
@@ -22,7 +22,6 @@ from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.net.connector import Connector
 from fleettui.net.direct_http import DirectHttp
 from fleettui.net.errors import LinkError
-from fleettui.net.key_rules import KeyRule
 from fleettui.net.settings import ConnectorSettings
 
 OnChange = Callable[[Checkup], None]
@@ -30,9 +29,6 @@ NEEDS = "needs "
 """How the reason of a check begins that was skipped because another failed."""
 SPARE_S = 0.3
 """The question's own limit comes first: it says more."""
-
-RuleOf = Callable[[Machine], KeyRule]
-"""What the operator decided about a machine's host key."""
 
 
 def doctor_settings(settings: ConnectorSettings) -> ConnectorSettings:
@@ -63,7 +59,7 @@ def plan_checks(machine: Machine) -> tuple[Check, ...]:
 async def run_doctor(
     machines: Sequence[Machine],
     connector: Connector,
-    rule_of: RuleOf,
+    link_for: LinkFor,
     on_change: OnChange,
     deadline_s: float | None = None,
 ) -> tuple[Checkup, ...]:
@@ -78,7 +74,9 @@ async def run_doctor(
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(
-                    _check_machine(Context(machine, connector, rule_of(machine), direct), on_change, ends_at)
+                    _check_machine(
+                        Context(machine, link_for, connector.settings.home, direct), on_change, ends_at
+                    )
                 )
                 for machine in machines
             ]

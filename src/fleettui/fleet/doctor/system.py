@@ -39,8 +39,8 @@ def judge_clock(remote: Maybe[ClockTime], asked_at: float, answered_at: float) -
     bound_s = (answered_at - asked_at + remote.step_s) / 2
     skew_s = remote.epoch_s + remote.step_s / 2 - (asked_at + answered_at) / 2
     surely_s = max(0.0, abs(skew_s) - bound_s)
-    side = "ahead" if skew_s > 0 else "behind"
-    evidence = f"{_seconds(abs(skew_s))} {side} of ours (± {_seconds(bound_s)})"
+    side = "ahead of" if skew_s > 0 else "behind"
+    evidence = f"{_seconds(abs(skew_s))} {side} ours (± {_seconds(bound_s)})"
     if surely_s <= SKEW_WARN_S:
         exact_s = abs(skew_s) + bound_s
         return passed(f"within {_seconds(exact_s)} of ours" if exact_s < SKEW_WARN_S else evidence)
