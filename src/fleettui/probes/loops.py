@@ -1,9 +1,9 @@
 """The shell loops that run on a machine, one for each channel, and the command that starts one.
 
-Each loop is POSIX sh (dash, bash, busybox ash) and writes nothing on the machine. It reads a request line,
-asks what the line names and answers with one frame in one printf (see `frames`). The text has no single
-quote, no `!` and no newline, and a backslash only before a letter or digit that fish and csh leave alone:
-so it passes every login shell as one single-quoted word.
+Each loop is POSIX sh (dash, bash, busybox ash; mksh, lksh and zsh under the name of sh) and writes nothing on
+the machine. It reads a request line, asks what the line names and answers with one frame in one write (see
+`frames`). The text has no single quote, no `!` and no newline, and a backslash only before a letter or digit
+that fish and csh leave alone: so it passes every login shell as one single-quoted word.
 
 A reader stands in front of the loop. At the end of input it kills whatever runs in the session of this shell,
 so that nothing stays behind even while a tool hangs; only when this shell leads its own group (sshd and
@@ -22,9 +22,11 @@ from fleettui.probes.loops_gpu import GPU_LOOP
 
 LoopKind = Literal["facts", "gpu", "engine", "doctor"]
 
-# t: token, n: a newline, F: the frame so far, T: the form of timeout(1) that works here (empty: none).
+# t: token, n: a newline, I and J: marks of a frame, F: the frame so far, T: the form of timeout(1) that works
+# here (empty: none).
 # GNU timeout puts the tool into a process group of its own and ends all of it, also what a wrapper script
 # started and what would keep the pipe of $( ) open. busybox before 1.30 wants -t.
+# say: a Korn shell may have no printf of its own; two processes a tick then, and no frame beyond 128 KB.
 _HEAD = r"""
 LC_ALL=C; export LC_ALL;
 PATH=$PATH:/usr/bin:/bin:/usr/sbin:/sbin;
@@ -36,13 +38,18 @@ for c in "timeout -k 2" timeout "timeout -t"; do
   $c 5 true </dev/null >/dev/null && { T=$c; break; };
 done;
 add() { F="$F$1 $2 ${#3}$n$3"; };
+I=$(printf "\036x\037"); J=${I#*x}; I=${I%x*};
+say() { printf "%s" "$1"; };
+case $KSH_VERSION,$(command -v print) in
+  ?*,print) say() { print -rn -- "$1"; };;
+esac;
 """
 
 # In a pipeline $$ is still the shell that the login shell became. Fields of stat after `comm)`: 3 group,
 # 4 session. Closing stdout first lets an idle loop end by itself.
 _READER = r"""
 {
-  while IFS= read -r l; do printf "%s\n" "$l"; done;
+  while IFS= read -r l; do say "$l$n"; done;
   exec >&-;
   s=; read -r s </proc/$$/stat && { set -- ${s##*) }; s=$3; } || s=$(ps -o pgid= -p $$);
   [ "$s" -eq $$ ] || exit 0;
@@ -64,7 +71,7 @@ _LOOP_HEAD = "while read -r q s; do F=; B=; for w in $s; do case $w in"
 _LOOP_TAIL = r"""
   *) add "${w%%:*}" 64 "";;
   esac; done;
-  printf "\036FT %s %s\n%s\037%s %s\n" "$t" "$q" "$F" "$t" "$q";
+  say "${I}FT $t $q$n$F$J$t $q$n";
 done
 """
 
