@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleettui.decide.health import judge_health
+from fleettui.fleet.closed_link import NotApproved
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
 from fleettui.fleet.gpu_record import GpuRecord
@@ -60,7 +61,9 @@ class MachineRecord:
         self.link = LinkStatus(
             "failed", error.stage, error.text, since, next_try_at, self.link.address, error.offer
         )
-        if error.stage == "host key" and error.offer is not None:
+        if isinstance(error, NotApproved):
+            self.trust = error.trust
+        elif error.stage == "host key" and error.offer is not None:
             self.trust = "key_changed" if error.offer.expected else "pending"
         for source in self._sources.values():
             source.forget_question()

@@ -18,6 +18,8 @@ from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.silence import SleepWatch
+from fleettui.fleet.trust_book import TrustBook
+from fleettui.fleet.trust_gate import TrustGate
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
 from fleettui.model.record import dataclass
@@ -57,6 +59,8 @@ class FleetSettings:
     needs: Needs = EVERYTHING
     only: tuple[str, ...] | None = None
     """Names to poll; None is all."""
+    state_dir: str | None = None
+    """Folder of the state database with the decisions about host keys; None: nothing was decided."""
 
 
 class FleetService:
@@ -74,8 +78,12 @@ class FleetService:
         self.is_paused = False
         self._clock = clock
         self._connector = connector
-        self._link_for: LinkFactory = connector.link_for
         self._keeper = keeper
+        self._gate: TrustGate | None = None
+        if settings.state_dir is not None:
+            book = TrustBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
+            self._gate = TrustGate(book, connector, clock)
+        self._link_for: LinkFactory = connector.link_for if self._gate is None else self._gate.link_for
         self._folder = MachineFolder(settings.machines_dir)
         self._files = MachineFiles()
         self._access_stamp: object = None
@@ -108,7 +116,11 @@ class FleetService:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the operator should know that belongs to no machine: odd lines of ssh_config, known_hosts."""
-        errors = (self._keeper.error,) if self._keeper is not None and self._keeper.error else ()
+        errors = tuple(
+            error
+            for error in (self._keeper and self._keeper.error, self._gate and self._gate.book.error)
+            if error
+        )
         odd = (f"{problem.file}:{problem.line}: {problem.message}" for problem in self._connector.problems())
         return (*odd, *errors)
 
@@ -119,6 +131,8 @@ class FleetService:
     async def start(self) -> None:
         """Read the machine files and begin polling."""
         self._started_at = self._clock()
+        if self._gate is not None:
+            await self._gate.load()
         self._apply(self._folder.refresh())
         self._publish_all()
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
@@ -132,6 +146,8 @@ class FleetService:
             self._cycle_task = None
         if self._publish_handle is not None:
             self._publish_handle.cancel()
+        if self._gate is not None:
+            await self._gate.close(self._record_of)
         pollers = tuple(self._pollers.values())
         self._pollers.clear()
         await asyncio.gather(*(poller.close() for poller in pollers))
@@ -188,6 +204,7 @@ class FleetService:
                 await asyncio.wait_for(self._has_new_interval.wait(), self.interval_s)
             self._has_new_interval.clear()
             files = self._folder.refresh()
+            await self._follow_decisions()  # after the files: whoever adds a machine decides before he writes
             if files is not self._files:
                 self._apply(files)
             await self._retry_refused()
@@ -228,6 +245,20 @@ class FleetService:
         if await self._note_access():
             for poller in refused:
                 poller.poke()
+
+    async def _follow_decisions(self) -> None:
+        """Host keys that were approved, rejected or removed, here or by another process, and expired ones."""
+        if self._gate is None:
+            return
+        for name in await self._gate.refresh(self._record_of):
+            poller = self._pollers.get(name)
+            if poller is not None:
+                self._remove(name)
+                self._add(poller.record.machine)
+
+    def _record_of(self, name: str) -> MachineRecord | None:
+        poller = self._pollers.get(name)
+        return None if poller is None else poller.record
 
     def _apply(self, files: MachineFiles) -> None:
         self._files = files
@@ -288,7 +319,10 @@ class FleetService:
     # -- snapshots ----------------------------------------------------------------------------------
 
     def _note_change(self, name: str) -> None:
-        if name in self._pollers:  # the last answer of a machine may come just after its file was removed
+        poller = self._pollers.get(name)
+        if poller is not None:  # the last answer of a machine may come just after its file was removed
+            if self._gate is not None and poller.record.trust != "approved":
+                self._gate.note_failure(poller.record)
             self._dirty.add(name)
             self._schedule_publish()
 

@@ -73,9 +73,14 @@ class Connector:
         port = machine.ssh.port or 22
         return SshLink(f"{where}:{port}", open_login, parts.jumps.release, self.settings.session_s)
 
-    def address_of(self, machine: Machine) -> str:
-        """`host:port` as dialled, by the file and ssh_config. Raises LinkError(stage="settings")."""
-        return "local" if machine.ssh.is_local else plan_hops(machine, self._load_config())[-1].where
+    def addresses_of(self, machine: Machine) -> tuple[str, ...]:
+        """`host:port` as dialled, by the file and ssh_config: jump hosts first, the machine last.
+
+        Raises LinkError(stage="settings").
+        """
+        if machine.ssh.is_local:
+            return ("local",)
+        return tuple(hop.where for hop in plan_hops(machine, self._load_config()))
 
     def knows_key_of(self, machine: Machine) -> bool:
         """known_hosts has a key or an authority for the machine; whether it is the right one is not asked."""
