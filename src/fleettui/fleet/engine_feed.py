@@ -39,12 +39,14 @@ class EngineFeed:
         self._remote_get = remote_get
         self._way: AskedBy = "tunnel"
         self._slow_asked_at: float | None = None
-        self._tasks: dict[Path, asyncio.Task[None]] = {}
+        self._asked: dict[Path, asyncio.Task[None] | None] = {}
+        """What is in flight; None: on a kept channel, which needs no task."""
+        self._generation = 0
 
     @property
     def is_waiting(self) -> bool:
         """True while a tick path is unanswered."""
-        return any(path in self._tasks for path in self._tick_paths)
+        return any(path in self._asked for path in self._tick_paths)
 
     def ask(self, link: Link, now: float) -> bool:
         """Ask what is due; a path still unanswered is not asked again. True if a tick path was asked."""
@@ -65,16 +67,39 @@ class EngineFeed:
 
     def close(self) -> None:
         """Stop asking; answers still on their way are dropped. The next connection may allow forwarding."""
-        for task in self._tasks.values():
-            task.cancel()
-        self._tasks.clear()
+        for task in self._asked.values():
+            if task is not None:
+                task.cancel()
+        self._asked.clear()
+        self._generation += 1
         self._way = "tunnel"
 
     def _start(self, link: Link, path: Path, timeout_s: float) -> bool:
-        if path in self._tasks:
+        if path in self._asked:
             return False
-        self._tasks[path] = asyncio.ensure_future(self._fetch(link, path, timeout_s))
+        if self._way == "tunnel" and self.endpoint.url is None and self._start_kept(link, path, timeout_s):
+            self._asked[path] = None
+        else:
+            self._start_task(link, path, timeout_s)
         return True
+
+    def _start_task(self, link: Link, path: Path, timeout_s: float) -> None:
+        self._asked[path] = asyncio.ensure_future(self._fetch(link, path, timeout_s))
+
+    def _start_kept(self, link: Link, path: Path, timeout_s: float) -> bool:
+        generation = self._generation
+
+        def take(answer: HttpAnswer | HttpFailure) -> None:
+            if generation != self._generation:
+                return
+            if isinstance(answer, HttpFailure) and answer.kind == "lost":
+                # The engine may close a kept stream just as we write (vLLM: after 5 s idle).
+                self._start_task(link, path, timeout_s)
+                return
+            del self._asked[path]
+            self._on_answer(self.endpoint, path, answer, "tunnel")
+
+        return link.start_get(self.endpoint.port, path, take, timeout_s)
 
     async def _fetch(self, link: Link, path: Path, timeout_s: float) -> None:
         try:
@@ -82,8 +107,8 @@ class EngineFeed:
         except HttpFailure as failure:
             answer = failure
         finally:
-            if self._tasks.get(path) is asyncio.current_task():  # else one of the next connection
-                del self._tasks[path]
+            if self._asked.get(path) is asyncio.current_task():  # else one of the next connection
+                del self._asked[path]
         self._on_answer(self.endpoint, path, answer, self._way)
 
     async def _get(self, link: Link, path: Path, timeout_s: float) -> HttpAnswer:

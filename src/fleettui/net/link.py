@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fleettui.net.errors import LinkError
+from fleettui.net.errors import HttpFailure, LinkError
 
 DataCallback = Callable[[bytes], None]
 EndCallback = Callable[[str], None]
@@ -28,6 +28,9 @@ class HttpAnswer:
     def header(self, name: str) -> str | None:
         """First value of a header; `name` in lower case."""
         return next((value for key, value in self.headers if key == name), None)
+
+
+GetCallback = Callable[[HttpAnswer | HttpFailure], None]
 
 
 class LoopChannel(Protocol):
@@ -68,6 +71,12 @@ class Link(Protocol):
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
     ) -> HttpAnswer:
         """HTTP GET on the machine's loopback, over a kept channel. Raises HttpFailure."""
+
+    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
+        """The same without a task where a kept channel is idle; False: none is, use `get`.
+
+        `on_answer` is called once unless the link is closed before. With failure `lost` a `get` may succeed.
+        """
 
     async def close(self) -> None:
         """End everything; bounded, never raises."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from fleettui.net.errors import HttpFailure, LinkError
-from fleettui.net.link import DataCallback, EndCallback, Header, HttpAnswer, LostCallback
+from fleettui.net.link import DataCallback, EndCallback, GetCallback, Header, HttpAnswer, LostCallback
 from fleettui.net.tunnel import HttpStream, KeptHttp
 
 END_S = 1.0
@@ -114,6 +114,9 @@ class LocalLink:
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
     ) -> HttpAnswer:
         return await self._http.get(port, path, headers, timeout_s)
+
+    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
+        return self._http.start_get(port, path, on_answer, timeout_s)
 
     async def close(self) -> None:
         self._http.close()

@@ -15,6 +15,7 @@ from fleettui.net.errors import LinkError
 from fleettui.net.hops import Hop
 from fleettui.net.host_keys import HostTrust
 from fleettui.net.identities import KeySet
+from fleettui.net.lean_packets import keep_keys
 from fleettui.net.login_client import LoginClient
 from fleettui.net.login_steps import LoginSteps
 from fleettui.net.login_words import explain_failure, explain_timeout
@@ -36,6 +37,7 @@ _RSA_ALGORITHMS = ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa")
 
 def build_options(settings: ConnectorSettings) -> asyncssh.SSHClientConnectionOptions:
     """The options all logins share, checked once. No configuration file, no default key, no password."""
+    keep_keys()
     return asyncssh.SSHClientConnectionOptions(
         config=None,
         client_keys=None,
@@ -153,6 +155,7 @@ async def _log_in_once(
         raise
     except Exception as error:  # noqa: BLE001 - asyncssh reports what a peer sends by many types
         raise explain_failure(error, hop, client, dialer) from None
+    client.finish_login()
     return Login(connection, client, hop.where, dialer.address or hop.where)
 
 

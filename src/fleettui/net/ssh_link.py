@@ -12,7 +12,8 @@ import asyncssh
 from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.jumps import Jump
-from fleettui.net.link import DataCallback, EndCallback, Header, HttpAnswer, LostCallback
+from fleettui.net.lean_packets import send_lean, skip_packet_log
+from fleettui.net.link import DataCallback, EndCallback, GetCallback, Header, HttpAnswer, LostCallback
 from fleettui.net.login import Login
 from fleettui.net.tunnel import HttpStream, KeptHttp
 
@@ -47,6 +48,7 @@ class SshLoop:
     def connection_made(self, channel: Any) -> None:
         self._channel = channel
         self.is_open = True
+        skip_packet_log(channel)
 
     def session_started(self) -> None: ...
 
@@ -133,6 +135,7 @@ class SshLink:
             raise LinkError("lost", f"{self._where}: closed here")
         self._login, self._on_lost, self._where = login, on_lost, login.where
         login.client.on_lost = self._lose
+        send_lean(login.connection)
         if login.connection.is_closed():
             self._lose(None)
 
@@ -164,6 +167,9 @@ class SshLink:
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
     ) -> HttpAnswer:
         return await self._http.get(port, path, headers, timeout_s)
+
+    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
+        return self._http.start_get(port, path, on_answer, timeout_s)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -226,7 +232,8 @@ class SshLink:
         name = self._where.rpartition(":")[0]
         try:
             connection = self._connection()
-            await finish_or_drop(connection.create_connection(factory, host, port))  # type: ignore[arg-type]
+            channel, _ = await finish_or_drop(connection.create_connection(factory, host, port))  # type: ignore[arg-type]
+            skip_packet_log(channel)
         except LinkError as error:
             raise HttpFailure("lost", error.text) from None
         except asyncssh.ChannelOpenError as error:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from fleettui.net.errors import HttpFailure
+from fleettui.net.errors import HttpFailure, HttpFailureKind
 from fleettui.net.http1 import AnswerReader, HttpClosed, HttpProtocolError, HttpTooLarge, encode_get
-from fleettui.net.link import Header, HttpAnswer
+from fleettui.net.link import GetCallback, Header, HttpAnswer
 
 LOOPBACKS = ("127.0.0.1", "::1")
 
@@ -26,6 +26,9 @@ class ByteTransport(Protocol):
     def abort(self) -> None: ...
 
 
+HttpError = HttpProtocolError | HttpTooLarge
+AnswerCallback = Callable[[AnswerReader | HttpError], None]
+
 StreamOpener = Callable[[Callable[[], "HttpStream"], str, int], Awaitable[None]]
 """Opens a stream to (host, port) on the machine; raises HttpFailure."""
 
@@ -36,29 +39,44 @@ class HttpStream(asyncio.Protocol):
     def __init__(self) -> None:
         self._transport: ByteTransport | None = None
         self._reader: AnswerReader | None = None
-        self._waiter: asyncio.Future[None] | None = None
+        self._on_done: AnswerCallback | None = None
         self.is_open = False
+
+    def start(self, request: bytes, on_done: AnswerCallback) -> None:
+        """Send a request; `on_done` is called once, with the answer or why there is none."""
+        if self._transport is None or not self.is_open:
+            on_done(HttpClosed("closed"))
+            return
+        self._reader = AnswerReader()
+        self._on_done = on_done
+        try:
+            self._transport.write(request)
+        except OSError as error:
+            self._finish(HttpClosed(str(error)))
 
     async def ask(self, request: bytes) -> AnswerReader:
         """Send a request, wait for the whole answer. Raises HttpProtocolError, HttpTooLarge."""
-        if self._transport is None or not self.is_open:
-            raise HttpClosed("closed")
-        reader = self._reader = AnswerReader()
-        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[AnswerReader] = asyncio.get_running_loop().create_future()
+
+        def settle(outcome: AnswerReader | HttpError) -> None:
+            if waiter.done():
+                return
+            if isinstance(outcome, AnswerReader):
+                waiter.set_result(outcome)
+            else:
+                waiter.set_exception(outcome)
+
+        self.start(request, settle)
         try:
-            self._transport.write(request)
-            await waiter
-        except OSError as error:
-            raise HttpClosed(str(error)) from None
-        finally:
-            self._waiter = None
-            if not (reader.is_complete and reader.can_reuse and self.is_open):
-                self.close()
-        return reader
+            return await waiter
+        except asyncio.CancelledError:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """Drop the stream at once."""
+        """Drop the stream at once; a request on it gets no answer any more."""
         self.is_open = False
+        self._on_done = None
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
@@ -71,17 +89,16 @@ class HttpStream(asyncio.Protocol):
         """Part of an SSH session's interface; nothing to do."""
 
     def data_received(self, data: bytes, datatype: Any = None) -> None:
-        waiter = self._waiter
-        if waiter is None or self._reader is None or waiter.done():
+        if self._on_done is None or self._reader is None:
             self.close()  # nobody asked: whatever it is, the stream is out of step
             return
         try:
             self._reader.receive_data(data)
         except (HttpProtocolError, HttpTooLarge) as error:
-            waiter.set_exception(error)
+            self._finish(error)
             return
         if self._reader.is_complete:
-            waiter.set_result(None)
+            self._finish(self._reader)
 
     def eof_received(self) -> bool:
         self._end()
@@ -93,16 +110,22 @@ class HttpStream(asyncio.Protocol):
 
     def _end(self) -> None:
         self.is_open = False
-        waiter = self._waiter
-        if waiter is None or self._reader is None or waiter.done():
+        if self._on_done is None or self._reader is None:
             self.close()
             return
         try:
             self._reader.receive_end()
         except HttpProtocolError as error:
-            waiter.set_exception(error)
+            self._finish(error)
         else:
-            waiter.set_result(None)
+            self._finish(self._reader)
+
+    def _finish(self, outcome: AnswerReader | HttpError) -> None:
+        on_done, self._on_done = self._on_done, None
+        if not (isinstance(outcome, AnswerReader) and outcome.can_reuse and self.is_open):
+            self.close()
+        if on_done is not None:
+            on_done(outcome)
 
 
 class KeptHttp:
@@ -113,6 +136,7 @@ class KeptHttp:
         self._where = where
         """Machine's name in messages."""
         self._idle: dict[int, HttpStream] = {}
+        self._requests: dict[tuple[int, str], bytes] = {}
         self._is_closed = False
         self._hosts: dict[int, str] = {}
         """Loopback address that answered, per port."""
@@ -123,16 +147,54 @@ class KeptHttp:
             async with asyncio.timeout(timeout_s):
                 reader = await self._ask(port, path, headers)
         except TimeoutError:
-            raise HttpFailure(
-                "timeout", f"{self._where}:{port}{path}: no answer within {timeout_s:g} s"
-            ) from None
-        except HttpTooLarge as error:
-            raise HttpFailure("too_large", f"{self._where}:{port}{path}: {error}") from None
-        except HttpClosed as error:
-            raise HttpFailure("lost", f"{self._where}:{port}{path}: {error}") from None
-        except HttpProtocolError as error:
-            raise HttpFailure("protocol", f"{self._where}:{port}{path}: {error}") from None
-        return HttpAnswer(reader.status, reader.headers, reader.body, time.time())
+            raise self._explain_timeout(port, path, timeout_s) from None
+        except (HttpProtocolError, HttpTooLarge) as error:
+            raise self._explain(port, path, error) from None
+        return _answer_of(reader)
+
+    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
+        """One GET on the kept stream, without a task: a tenth of a poll's CPU less. False when none is idle.
+
+        `on_answer` is called once, unless everything is closed before; failure `lost` may be the stream's
+        own end, so that a `get` may still succeed.
+        """
+        stream = self._idle.pop(port, None)
+        if stream is None or not stream.is_open:
+            return False
+
+        def expire() -> None:
+            stream.close()
+            on_answer(self._explain_timeout(port, path, timeout_s))
+
+        timer = asyncio.get_running_loop().call_later(timeout_s, expire)
+
+        def finish(outcome: AnswerReader | HttpError) -> None:
+            timer.cancel()
+            if not isinstance(outcome, AnswerReader):
+                on_answer(self._explain(port, path, outcome))
+                return
+            self._keep(port, stream)
+            on_answer(_answer_of(outcome))
+
+        stream.start(self._request_for(port, path), finish)
+        return True
+
+    def _request_for(self, port: int, path: str) -> bytes:
+        request = self._requests.get((port, path))
+        if request is None:
+            request = self._requests[port, path] = encode_get(port, path)
+        return request
+
+    def _explain_timeout(self, port: int, path: str, timeout_s: float) -> HttpFailure:
+        return HttpFailure("timeout", f"{self._where}:{port}{path}: no answer within {timeout_s:g} s")
+
+    def _explain(self, port: int, path: str, error: HttpError) -> HttpFailure:
+        kind: HttpFailureKind = "protocol"
+        if isinstance(error, HttpTooLarge):
+            kind = "too_large"
+        elif isinstance(error, HttpClosed):
+            kind = "lost"
+        return HttpFailure(kind, f"{self._where}:{port}{path}: {error}")
 
     def close(self) -> None:
         """Drop every kept stream."""
@@ -155,13 +217,17 @@ class KeptHttp:
 
     async def _ask_on(self, stream: HttpStream, port: int, request: bytes) -> AnswerReader:
         reader = await stream.ask(request)
-        if stream.is_open:
-            spare = self._idle.get(port)
-            if self._is_closed or (spare is not None and spare.is_open):
-                stream.close()
-            else:
-                self._idle[port] = stream
+        self._keep(port, stream)
         return reader
+
+    def _keep(self, port: int, stream: HttpStream) -> None:
+        if not stream.is_open:
+            return
+        spare = self._idle.get(port)
+        if self._is_closed or (spare is not None and spare.is_open):
+            stream.close()
+        else:
+            self._idle[port] = stream
 
     async def _open(self, port: int) -> HttpStream:
         """A stream to the port: IPv4 loopback first, then IPv6, the one that worked first the next time."""
@@ -180,3 +246,7 @@ class KeptHttp:
                 self._hosts[port] = host
                 return stream
         raise failure
+
+
+def _answer_of(reader: AnswerReader) -> HttpAnswer:
+    return HttpAnswer(reader.status, reader.headers, reader.body, time.time())

@@ -12,6 +12,7 @@ nor text of other people can pass for a frame. Everything outside a frame is noi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -98,28 +99,30 @@ class FrameReader:
         if seq is None:
             return skip, None
         sections: dict[str, Section] = {}
-        tail = self._end + line
-        find = buffer.find
+        tail = self._end + line + b"\n"
+        read_head, size = _SECTION_HEAD.match, len(buffer)
         while True:
-            end = find(b"\n", at, at + _MAX_LINE)
-            if end < 0:
-                return (skip, None) if len(buffer) - at >= _MAX_LINE else (0, None)
-            line = buffer[at:end]
-            if line[:1] == b"\x1f":
-                return (end + 1, Frame(seq, sections)) if line == tail else (skip, None)
-            parts = line.split(b" ")
-            name = _section_name(parts[0])
-            if name is None or len(parts) != 3:
-                return skip, None
-            exit_code, length = _number(parts[1]), _number(parts[2])
-            if exit_code is None or length is None:
-                return skip, None
-            at = end + 1 + length
+            head = read_head(buffer, at)
+            if head is None:
+                if buffer.startswith(tail, at):
+                    return at + len(tail), Frame(seq, sections)
+                return (0, None) if self._may_go_on(buffer, at, tail) else (skip, None)
+            name, exit_code, length = head.groups()
+            begin = head.end()
+            at = begin + int(length)
             if at > self._max_bytes:
                 return skip, None
-            if at > len(buffer):
+            if at > size:
                 return 0, None
-            sections[name] = Section(exit_code, buffer[end + 1 : at])
+            sections[_section_name(name)] = Section(int(exit_code), buffer[begin:at])
+
+    @staticmethod
+    def _may_go_on(buffer: bytes, at: int, tail: bytes) -> bool:
+        """What stands at `at` may still become a section's head or the frame's last line."""
+        rest = buffer[at : at + _MAX_LINE]
+        if rest[:1] == b"\x1f":
+            return tail.startswith(rest)
+        return len(rest) < _MAX_LINE and b"\n" not in rest
 
     def _keep_tail(self, buffer: bytes) -> bytes:
         """The part of `buffer` that may be the beginning of a start mark; the rest is noise."""
@@ -141,10 +144,11 @@ def _number(text: bytes) -> int | None:
 
 
 @lru_cache(maxsize=256)
-def _section_name(raw: bytes) -> str | None:
-    return raw.decode("ascii") if is_section(raw) else None
+def _section_name(raw: bytes) -> str:
+    return raw.decode("ascii")
 
 
+_SECTION_HEAD = re.compile(rb"([a-z0-9_:/.-]{1,68}) ([0-9]{1,12}) ([0-9]{1,12})\n")
 _SECTION_BYTES = b"abcdefghijklmnopqrstuvwxyz0123456789_:/.-"
 
 
