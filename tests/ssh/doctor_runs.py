@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from sshd_rig import SshdServer
 
 from fleettui.fleet.doctor.context import LinkFor
 from fleettui.fleet.doctor.run import doctor_settings, run_doctor
+from fleettui.fleet.trust_book import TrustBook
+from fleettui.fleet.trust_gate import TrustGate
 from fleettui.model.doctor import CheckResult, Checkup
 from fleettui.model.machine import Machine
 from fleettui.net.connector import Connector
@@ -41,11 +44,19 @@ def link_for(connector: Connector) -> LinkFor:
 
 
 async def examine(
-    settings: ConnectorSettings, *machines: Machine, deadline_s: float | None = None
+    settings: ConnectorSettings,
+    *machines: Machine,
+    deadline_s: float | None = None,
+    book: TrustBook | None = None,
 ) -> list[Found]:
-    """All checks of these machines."""
+    """All checks of these machines; `book`: what was decided about their keys."""
     connector = Connector(doctor_settings(settings))
-    checkups = await run_doctor(machines, connector, link_for(connector), lambda checkup: None, deadline_s)
+    links = link_for(connector)
+    if book is not None:
+        gate = TrustGate(book, connector, time.time)
+        await gate.load()
+        links = gate.link_for
+    checkups = await run_doctor(machines, connector, links, lambda checkup: None, deadline_s)
     return [Found(checkup) for checkup in checkups]
 
 

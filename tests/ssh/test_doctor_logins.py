@@ -8,8 +8,10 @@ import pytest
 from doctor_runs import Found, examine
 from sshd_rig import SshdRig, SshdServer, black_hole, free_port
 
+from fleettui.fleet.trust_book import TrustBook
 from fleettui.model.machine import Machine
 from fleettui.model.record import replace
+from fleettui.model.trust import TrustDecision, TrustKind
 
 AFTER_THE_KEY = [
     "authentication", "shell", "forwarding", "gpu_tool", "driver", "persistence", "engine", "clock",
@@ -72,6 +74,34 @@ async def test_a_revoked_key_is_never_approved(sshd_rig: SshdRig) -> None:
     )
     assert "approve" not in (key.hint or "")
     assert_nothing_authenticated(server)
+
+
+def decide(rig: SshdRig, server: SshdServer, kind: TrustKind) -> TrustBook:
+    book = TrustBook(str(rig.folder / "state"), str(rig.folder / "machines"))
+    decision = TrustDecision("ada", server.where, kind, "ED25519", server.fingerprint(), 1_700_000_000.0)
+    book.change({("ada", server.where): lambda before: decision})
+    return book
+
+
+async def test_an_approved_key_needs_no_known_hosts(sshd_rig: SshdRig) -> None:
+    server = sshd_rig.start(is_trusted=False)
+    book = decide(sshd_rig, server, "pinned")
+    (found,) = await examine(sshd_rig.settings(), sshd_rig.machine(server), book=book)
+    assert found["host_key"].evidence == f"ED25519 {server.fingerprint()}, approved"
+    assert found["shell"].state == "pass"
+
+
+async def test_a_rejected_machine_is_not_contacted(sshd_rig: SshdRig) -> None:
+    server = sshd_rig.start()
+    book = decide(sshd_rig, server, "rejected")
+    (found,) = await examine(sshd_rig.settings(), sshd_rig.machine(server), book=book)
+    key = found["host_key"]
+    assert found.skipped_for("not contacted, see host key") == ["name", "tcp"]
+    assert key.state == "fail"
+    assert "was rejected" in key.evidence
+    assert (key.hint or "").endswith("fleettui machines approve ada")
+    assert found.skipped_for("needs host key") == AFTER_THE_KEY
+    assert "Connection from" not in server.log_text()
 
 
 async def test_a_refused_login_is_not_tried_again(sshd_rig: SshdRig) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.live import LiveBlock
 from fleettui.cli.polling import DEMO_STEP, NEXT_STEPS
 from fleettui.config.machine_folder import MachineFiles, load_machines
-from fleettui.fleet.doctor.context import LinkFor
 from fleettui.fleet.doctor.run import broken_checkups, doctor_settings, run_doctor
+from fleettui.fleet.trust_book import TrustBook
+from fleettui.fleet.trust_gate import TrustGate
 from fleettui.model.doctor import Checkup
 from fleettui.model.machine import Machine
 from fleettui.net.connector import Connector
@@ -44,9 +46,11 @@ def doctor_command(arguments: Namespace) -> int:
     machines = [machine for machine in files.machines if not names or machine.name in names]
     broken = tuple(item for item in broken if not names or _is_named(item, names))
     connector = Connector(doctor_settings(ConnectorSettings.from_environment()))
+    gate = TrustGate(TrustBook(folders.state_dir, folders.machines_dir), connector, time.time)
     screen = _Screen(folders, is_drawn=not arguments.json and output.is_terminal())
-    checkups = asyncio.run(_examine(machines, broken, connector, screen, arguments.deadline))
+    checkups = asyncio.run(_examine(machines, broken, (connector, gate), screen, arguments.deadline))
     notices = [problem_line(problem) for problem in connector.problems()]
+    notices += [gate.book.error] if gate.book.error is not None else []
     if arguments.json:
         output.write_document(doctor_document(checkups, notices))
     else:
@@ -60,24 +64,22 @@ def doctor_command(arguments: Namespace) -> int:
 async def _examine(
     machines: Sequence[Machine],
     broken: Sequence[Checkup],
-    connector: Connector,
+    wire: tuple[Connector, TrustGate],
     screen: _Screen,
     deadline_s: float | None,
 ) -> tuple[Checkup, ...]:
     """All checkups: broken files first, then machines in order; drawn while they grow."""
+    connector, gate = wire
+    await gate.load()
     for checkup in broken:
         screen.take(checkup)
     drawing = asyncio.create_task(screen.keep_drawing())
     try:
-        checkups = await run_doctor(machines, connector, _link_for(connector), screen.take, deadline_s)
+        checkups = await run_doctor(machines, connector, gate.link_for, screen.take, deadline_s)
     finally:
         drawing.cancel()
         screen.erase()
     return (*broken, *checkups)
-
-
-def _link_for(connector: Connector) -> LinkFor:
-    return lambda machine, steps: connector.link_for(machine, steps=steps)
 
 
 class _Screen:

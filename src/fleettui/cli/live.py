@@ -25,9 +25,10 @@ class LiveBlock:
         self._lines = len(lines)
 
     def erase(self) -> None:
-        """Leave nothing of it."""
+        """Leave nothing of it. Line by line: tmux keeps a screen cleared as a whole in its history."""
         if self._lines:
-            output.write_text(f"{self._start()}{_CLEAR_BELOW}")
+            blank = f"{_CLEAR_LINE}\n" * self._lines
+            output.write_text(f"{self._start()}{blank}{self._start()}")
             self._lines = 0
 
     def _start(self) -> str:

@@ -1,13 +1,13 @@
 """The loop of `machines doctor`: what is asked of a machine only when the operator wants it checked.
 
-Sections, beside those of the fact loop: `who` (login shell, user and groups, a line each), `clock` (seconds
+Sections, beside `disks` of the fact loop: `who` (login shell, user and groups, a line each), `clock` (seconds
 since the epoch), `journal` and `journal_ollama` (the last line of the kernel's and of Ollama's log, with
 what journalctl complains of), `root` (how `/` is mounted), `listen` (listening TCP sockets).
 """
 
 from __future__ import annotations
 
-from fleettui.probes.loops_facts import FACTS_LOOP
+from fleettui.probes.loops_df import DF_START, DISKS_CASE
 
 _CASES = r"""
   who)
@@ -34,5 +34,5 @@ _CASES = r"""
     v=$(exec ${T:+$T 3} grep -h " 0A " /proc/net/tcp /proc/net/tcp6 </dev/null); add listen $? "$v";;
 """
 
-DOCTOR_LOOP = (FACTS_LOOP[0], FACTS_LOOP[1] + _CASES)
+DOCTOR_LOOP = (DF_START, _CASES + DISKS_CASE)
 """What runs once at the start, and the cases of the loop."""

@@ -143,6 +143,8 @@ class _Page:
 
     def _wrapped(self, text: str, indent: int) -> list[str]:
         text = self._glyphs.plain(clean(text))
+        if self._glyphs.is_ascii:
+            text = text.replace("±", "+/-")
         if self._width is None or self._width - indent < _MIN_WRAP:
             return [text]
         return wrap(text, self._width - indent)

@@ -19,6 +19,10 @@ from fleettui.probes.nvidia_condition import condition_fields, condition_section
 from fleettui.view.units import count
 
 _DETAIL_SHOWN = 120
+_ALWAYS_THE_SAME: tuple[GpuProblemCode, ...] = (
+    "no_tool", "no_devices", "version_mismatch", "driver_not_running", "library_missing", "no_permission",
+)  # fmt: skip
+"""Problems that nvidia-smi tells in one sentence only."""
 SLOW_S = 2.0
 """Slower calls make figures old; a driver that is loaded anew for each call takes 2 to 10 s."""
 _NOTHING = Section(127, b"")
@@ -95,10 +99,12 @@ def judge_driver(answer: GpuAnswer, machine: Machine, user: str) -> Outcome:
 
 
 def _tell(problem: GpuProblem) -> str:
-    """What it is, and the tool's own words; what to do stands in the hint."""
-    what = problem.text.partition(":")[0]
+    """What it is, with the tool's own words where they differ; what to do stands in the hint."""
+    what, _, advice = problem.text.partition(":")
+    if advice.endswith(")") and "(library " in advice:
+        what += advice[advice.index(" (library ") :]
     said = clean_text(problem.detail, _DETAIL_SHOWN)
-    return f"{what}; it says {said!r}" if said else what
+    return f"{what}; it says {said!r}" if said and problem.code not in _ALWAYS_THE_SAME else what
 
 
 def _judge_cards(reading: GpuReading, machine: Machine) -> Outcome:
@@ -139,7 +145,7 @@ def judge_persistence(modes: Sequence[Maybe[bool]]) -> Outcome:
     off = known.count(False)
     which = "off" if off == len(known) else f"off on {off} of {len(known)} GPUs"
     return warned(
-        f"{which}: the driver is loaded anew while nothing uses the card",
+        f"{which}; the driver is loaded anew while nothing uses the card",
         "sudo nvidia-smi -pm 1, or enable nvidia-persistenced",
     )
 
