@@ -20,7 +20,9 @@ from fleettui.probes.disks import parse_disks
 from fleettui.probes.engines.ollama import parse_ps, parse_tags, parse_version
 from fleettui.probes.memory import parse_memory
 from fleettui.probes.net import parse_net
-from fleettui.probes.nvidia import parse_gpus
+from fleettui.probes.nvidia import parse_gpus, query_fields
+from fleettui.probes.nvidia_condition import condition_fields, condition_section, parse_condition
+from fleettui.probes.nvidia_lists import parse_version
 from fleettui.probes.processes import parse_apps, parse_owners, with_owners
 from fleettui.probes.system import parse_system
 
@@ -57,9 +59,22 @@ def unknown_fields(reading: object) -> set[str]:
     }
 
 
+def fields_known_to(machine: SimulatedMachine) -> tuple[str, ...]:
+    """What is asked once its driver has refused what it does not know."""
+    refused: set[str] = set()
+    while True:
+        fields = query_fields(refused)
+        reading = parse_gpus(*read(machine, "gpu:" + ":".join(fields)), fields)
+        if not reading.unsupported_fields:
+            assert len(refused) <= 1
+            return fields
+        refused.update(reading.unsupported_fields)
+
+
 def test_cards(simulation: Simulation) -> None:
     for machine in with_cards(simulation):
-        reading = parse_gpus(*read(machine, "gpu"))
+        fields = fields_known_to(machine)
+        reading = parse_gpus(*read(machine, "gpu:" + ":".join(fields)), fields)
         assert [card.index for card in reading.cards] == list(range(len(machine.cards)))
         assert (reading.problem, reading.faults, reading.warnings) == (None, (), ())
         for card, gauge in zip(reading.cards, machine.cards, strict=True):
@@ -69,6 +84,25 @@ def test_cards(simulation: Simulation) -> None:
             assert unknown_fields(card) == missing, machine.plan.name
             assert card.suspect == ()
             assert card.is_unified == gauge.kind.is_unified
+
+
+def test_condition_of_cards(simulation: Simulation) -> None:
+    for machine in with_cards(simulation):
+        refused: set[str] = set()
+        while True:
+            fields = condition_fields(refused)
+            answer = parse_condition(*read(machine, condition_section(refused)), fields)
+            if answer.refused is None:
+                break
+            refused.add(answer.refused)
+        assert refused <= {"clocks_event_reasons.active", "addressing_mode"}
+        assert [card.index for card in answer.cards] == list(range(len(machine.cards)))
+        for card in answer.cards:
+            assert (card.has_persistence, card.throttle) == (True, ())
+            assert card.pcie_width == card.pcie_width_max
+        driver, cuda = parse_version(payload(machine, "version"))
+        assert driver == machine.plan.host.driver
+        assert not isinstance(cuda, Unknown)
 
 
 def test_machines_without_cards_say_why(simulation: Simulation) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from loop_runner import SHELLS, Loop, find_shell, wait_until, write_tool
+from smi_stand_in import write_smi
 
 from fleettui.model.unknown import Unknown
 from fleettui.probes import nvidia, processes
+from fleettui.probes.loops_gpu import FAST_FIELDS
 
 ROW = "0, GPU-a0, NVIDIA X Ω, 550.1, 100, 1, 99, 7, 41, 34.12, 350.00, 0, P8, 00000000:01:00.0"
-SHORT_LIMIT = (("${T:+$T 15}", "${T:+$T 1}"), ("-ge 14 ]", "-ge 1 ]"), ("timeout -k 2", "timeout -k 1"))
+SHORT_LIMIT = (("${T:+$T 15}", "${T:+$T 1}"), ("-ge 1400 ]", "-ge 100 ]"), ("timeout -k 2", "timeout -k 1"))
 
 has_real_tool = any(
     (Path(place) / "nvidia-smi").exists()
@@ -83,23 +85,17 @@ def test_owners_with_busybox_tools_only(tmp_path: Path) -> None:
 
 
 def test_unsupported_field_is_dropped_in_the_same_poll(shell: str, tmp_path: Path) -> None:
-    write_tool(
-        tmp_path / "bin",
-        "nvidia-smi",
-        'case "$*" in *fan.speed*)\n'
-        'echo "Field \\"fan.speed\\" is not a valid field to query."; exit 2;; esac\n'
-        f'echo "{ROW.replace(" 0, P8", " P8")}"',
-    )
+    write_smi(tmp_path / "bin", refuses=("fan.speed",))
     loop = Loop("gpu", shell, path=tmp_path / "bin")
     try:
         section = loop.ask("gpu")["gpu"]
-        refused = nvidia.parse_gpus(section.payload, section.exit_code).unsupported_fields
+        refused = nvidia.parse_gpus(section.payload, section.exit_code, FAST_FIELDS).unsupported_fields
         section = loop.ask(nvidia.gpu_section(refused))["gpu"]
     finally:
         loop.close()
     assert refused == ("fan.speed",)
     card = nvidia.parse_gpus(section.payload, section.exit_code, nvidia.query_fields(refused)).cards[0]
-    assert (card.pstate, card.utilisation_percent) == ("P8", 7)
+    assert (card.pstate, card.utilisation_percent) == ("P0", 97)
     assert isinstance(card.fan_percent, Unknown)
 
 

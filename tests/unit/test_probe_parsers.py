@@ -132,11 +132,11 @@ def test_xml_with_entities_is_refused() -> None:
 
 def test_gpu_section_names_what_is_left() -> None:
     assert nvidia.gpu_section() == "gpu"
-    section = nvidia.gpu_section(["fan.speed"], [nvidia.RECOVERY_FIELD])
-    assert section.startswith("gpu:index:uuid:")
+    section = nvidia.gpu_section(["fan.speed"])
+    assert section.startswith("gpu:memory.used:")
     assert "fan.speed" not in section
-    assert section.endswith(":gpu_recovery_action")
-    assert tuple(section.split(":")[1:]) == nvidia.query_fields(["fan.speed"], [nvidia.RECOVERY_FIELD])
+    assert section.endswith(":pci.bus_id")
+    assert tuple(section.split(":")[1:]) == nvidia.query_fields(["fan.speed"])
 
 
 def test_process_list_that_is_none() -> None:

@@ -31,6 +31,7 @@ class CardKind:
     idle_temperature_c: float
     busy_temperature_c: float
     has_fan: bool
+    compute_cap: str = "8.9"
 
     @property
     def is_unified(self) -> bool:
@@ -41,22 +42,26 @@ RTX_4090 = CardKind(
     "NVIDIA GeForce RTX 4090", "RTX 4090", 24564, 24, 434, 2, 450.0, 17.0, 342.0, 36.0, 67.0, True
 )
 RTX_3090 = CardKind(
-    "NVIDIA GeForce RTX 3090", "RTX 3090", 24576, 24, 322, 4, 350.0, 24.0, 318.0, 39.0, 74.0, True
+    "NVIDIA GeForce RTX 3090", "RTX 3090", 24576, 24, 322, 4, 350.0, 24.0, 318.0, 39.0, 74.0, True, "8.6"
 )
-RTX_A5000 = CardKind("NVIDIA RTX A5000", "RTX A5000", 24564, 24, 310, 3, 230.0, 19.0, 204.0, 38.0, 76.0, True)
-RTX_A6000 = CardKind("NVIDIA RTX A6000", "RTX A6000", 49140, 48, 532, 4, 300.0, 22.0, 268.0, 37.0, 75.0, True)
+RTX_A5000 = CardKind(
+    "NVIDIA RTX A5000", "RTX A5000", 24564, 24, 310, 3, 230.0, 19.0, 204.0, 38.0, 76.0, True, "8.6"
+)
+RTX_A6000 = CardKind(
+    "NVIDIA RTX A6000", "RTX A6000", 49140, 48, 532, 4, 300.0, 22.0, 268.0, 37.0, 75.0, True, "8.6"
+)
 RTX_6000_ADA = CardKind(
     "NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada", 49140, 48, 511, 2, 300.0, 20.0, 262.0, 35.0, 71.0, True
 )
 L40S = CardKind("NVIDIA L40S", "L40S", 46068, 48, 499, 1, 350.0, 33.0, 291.0, 34.0, 66.0, False)
-T4 = CardKind("Tesla T4", "T4", 15360, 16, 450, 1, 70.0, 10.0, 68.0, 41.0, 77.0, False)
+T4 = CardKind("Tesla T4", "T4", 15360, 16, 450, 1, 70.0, 10.0, 68.0, 41.0, 77.0, False, "7.5")
 A100_80 = CardKind(
-    "NVIDIA A100-SXM4-80GB", "A100 80GB", 81920, 80, 595, 4, 400.0, 61.0, 318.0, 31.0, 58.0, False
+    "NVIDIA A100-SXM4-80GB", "A100 80GB", 81920, 80, 595, 4, 400.0, 61.0, 318.0, 31.0, 58.0, False, "8.0"
 )
 H100_80 = CardKind(
-    "NVIDIA H100 80GB HBM3", "H100 80GB", 81559, 80, 479, 1, 700.0, 71.0, 581.0, 29.0, 57.0, False
+    "NVIDIA H100 80GB HBM3", "H100 80GB", 81559, 80, 479, 1, 700.0, 71.0, 581.0, 29.0, 57.0, False, "9.0"
 )
-GB10 = CardKind("NVIDIA GB10", "GB10 (unified)", 0, 119, 0, 0, None, 4.1, 61.0, 36.0, 68.0, False)
+GB10 = CardKind("NVIDIA GB10", "GB10 (unified)", 0, 119, 0, 0, None, 4.1, 61.0, 36.0, 68.0, False, "12.1")
 
 
 @dataclass(frozen=True, slots=True)

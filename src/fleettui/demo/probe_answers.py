@@ -7,12 +7,14 @@ from collections.abc import Callable
 from fleettui.demo.doctor_answers import DOCTOR_SECTIONS, doctor_answer
 from fleettui.demo.gauges import JIFFIES_S
 from fleettui.demo.machine import SimulatedMachine
-from fleettui.probes.loops_gpu import QUERY_FIELDS
+from fleettui.probes.loops_gpu import FAST_FIELDS
 
 NOT_AVAILABLE = "[N/A]"
 MISMATCH_EXIT = 18
 NO_TOOL_EXIT = 127
 UNKNOWN_SECTION_EXIT = 64
+_IDLE = "0x0000000000000001"
+_CUDA_OF_BRANCH = {"535": "12.2", "550": "12.4", "570": "12.8", "575": "12.9", "580": "13.0"}
 BUSES = ("01", "41", "81", "C1", "21", "61", "A1", "E1")
 
 Answer = tuple[int, str]
@@ -22,12 +24,16 @@ Answer = tuple[int, str]
 def answer_section(machine: SimulatedMachine, section: str, now: float) -> Answer:
     """What the machine's loops say to one section of a request."""
     name, _, argument = section.partition(":")
-    if name == "gpu":
-        code, text = gpu_rows(machine, tuple(argument.split(":")) if argument else QUERY_FIELDS)
+    if name in {"gpu", "condition"}:
+        code, text = gpu_rows(machine, tuple(argument.split(":")) if argument else FAST_FIELDS)
     elif name == "apps":
         code, text = process_rows(machine)
     elif name == "ps":
         code, text = 0, process_owners(machine)
+    elif name == "version":
+        code, text = version_text(machine)
+    elif name == "xid":
+        code, text = 0, f"{machine.counters.uptime_at(now):.2f}\n" if machine.plan.cards else ""
     elif name == "find":
         code, text = 0, "/usr/bin/nvidia-smi" if machine.plan.cards else ""
     elif name in _FACTS:
@@ -120,8 +126,51 @@ def card_values(machine: SimulatedMachine, card: int, used_mib: int) -> dict[str
         "pstate": gauge.pstate,
         "pci.bus_id": f"{domain}:{BUSES[card % len(BUSES)]}:{card // len(BUSES):02X}.0",
         "mig.mode.current": "Disabled" if kind.total_mib > 80_000 else NOT_AVAILABLE,
-        "addressing_mode": "ATS" if kind.is_unified else "None",
+        **_condition_values(machine, card),
     }
+
+
+def _condition_values(machine: SimulatedMachine, card: int) -> dict[str, str]:
+    """Fields that change rarely, as far as the machine's driver knows them."""
+    gauge = machine.cards[card]
+    kind = gauge.kind
+    branch = int(machine.plan.host.driver.partition(".")[0] or 0)
+    has_ecc = kind.total_mib > 40_000
+    link = {"width": "[N/A]", "gen": "[N/A]"} if kind.is_unified else {"width": "16", "gen": "4"}
+    gen = link["gen"] if gauge.pstate in {"P0", "P2"} or kind.is_unified else "1"
+    masks = {
+        "clocks_throttle_reasons.active": "0x0000000000000000" if gauge.utilisation_percent > 1 else _IDLE
+    }
+    if branch >= 535:
+        masks["clocks_event_reasons.active"] = masks["clocks_throttle_reasons.active"]
+    newer = {"gpu_recovery_action": "None", "addressing_mode": "ATS" if kind.is_unified else "None"}
+    return {
+        "persistence_mode": "Enabled",
+        "pcie.link.width.current": link["width"],
+        "pcie.link.width.max": link["width"],
+        "pcie.link.gen.current": gen,
+        "pcie.link.gen.max": link["gen"],
+        "ecc.errors.uncorrected.volatile.total": "0" if has_ecc else NOT_AVAILABLE,
+        "ecc.errors.corrected.volatile.total": "0" if has_ecc else NOT_AVAILABLE,
+        "retired_pages.pending": NOT_AVAILABLE,
+        "compute_cap": kind.compute_cap,
+        **masks,
+        **(newer if branch >= 565 else {}),
+    }
+
+
+def version_text(machine: SimulatedMachine) -> Answer:
+    """`nvidia-smi --version`."""
+    failure = _tool_failure(machine)
+    if failure is not None:
+        return failure
+    driver = machine.plan.host.driver
+    cuda = _CUDA_OF_BRANCH.get(driver.partition(".")[0], "12.4")
+    labels = {"NVIDIA-SMI": driver, "NVML": driver.rpartition(".")[0], "DRIVER": driver, "CUDA": cuda}
+    return 0, "".join(
+        f"{label + (' Version' if label == 'CUDA' else ' version'):<20}: {value}\n"
+        for label, value in labels.items()
+    )
 
 
 def process_rows(machine: SimulatedMachine) -> Answer:

@@ -26,6 +26,9 @@ class Asker(Protocol):
     def ask_cards_again(self, with_processes: bool) -> None:
         """The driver refused a field: ask without it at once."""
 
+    def ask_condition(self) -> None:
+        """Cards answered: what is asked of them now and then may be due."""
+
     def stop_asking_cards(self) -> None:
         """The machine has no GPU tool."""
 
@@ -104,7 +107,13 @@ class Answers:
             return
         if self._record.gpu.has_no_tool:
             self._asker.stop_asking_cards()
-        self._awaited.difference_update(("gpu", "processes"))
+        gpu = self._record.gpu
+        if gpu.has_cards:
+            self._asker.ask_condition()
+        if not gpu.has_cards or ("condition" in frame.sections and not gpu.condition.must_ask_again):
+            self._awaited.discard("condition")
+        if not gpu.condition.has_mig or gpu.condition.has_instances or not gpu.has_cards:
+            self._awaited.difference_update(("gpu", "processes"))
         if self._record.gpu.has_unified_cards and not self._needs.facts and "memory" not in self._awaited:
             self._awaited.add("memory")
             self._asker.ask_memory()

@@ -17,6 +17,9 @@ SYSTEM_FACTS = ("uname", "os", "cpu")
 
 DISKS_PERIOD_S = 30.0
 PROCESSES_PERIOD_S = 10.0
+CONDITION_PERIOD_S = 60.0
+"""Condition of the cards, MIG instances, kernel log: two to four calls of nvidia-smi."""
+
 SLOW_ENGINE_PERIOD_S = 60.0
 """Installed models and versions change by hand; `/api/tags` of 500 models is 250 KB."""
 
@@ -31,6 +34,8 @@ class Needs:
     disks: bool = True
     gpu: bool = True
     processes: bool = True
+    condition: bool = True
+    """Of the cards: persistence, link, ECC, Xid."""
     engines: bool = True
 
     def awaited(self, engine_paths: Iterable[tuple[str, ...]]) -> set[str]:
@@ -38,7 +43,7 @@ class Needs:
         names = {name for paths in engine_paths for name in paths}
         if self.facts:
             names |= {"cpu", "memory", "net", "system"}
-        for name in ("rates", "disks", "gpu", "processes"):
+        for name in ("rates", "disks", "gpu", "processes", "condition"):
             if getattr(self, name):
                 names.add(name)
         return names
@@ -46,4 +51,4 @@ class Needs:
 
 EVERYTHING = Needs()
 
-ROUTING = Needs(facts=False, rates=False, disks=False, processes=False)
+ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False)

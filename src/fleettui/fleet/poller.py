@@ -90,6 +90,7 @@ class MachinePoller:
         """Try again at once: the operator asked, or something that matters changed."""
         if self._link is not None and self._tick_handle is not None:
             self._questions.ask_all_again()
+            self._loops.restart_waiting()
             self._tick()
         else:
             self._poke.set()
@@ -283,6 +284,12 @@ class MachinePoller:
             sections += tuple(name for name in ("apps", "ps") if name not in sections)
         self._ask_gpu(sections, now)
 
+    def ask_condition(self) -> None:
+        """Condition of the cards and MIG instances, when they are due."""
+        if not self.is_paused:
+            now = self._clock()
+            self._ask_gpu(self._questions.condition_due(now, self.record.gpu.condition), now)
+
     def stop_asking_cards(self) -> None:
         """The machine has no GPU tool."""
         self._questions.give_up_gpu_tool()
@@ -322,7 +329,7 @@ class MachinePoller:
             self._answers.give_up("rates", *facts.sources)
         else:
             self.record.gpu.end(feed.describe_end(text), now)
-            self._answers.give_up("gpu", "processes")
+            self._answers.give_up("gpu", "processes", "condition")
         self._on_change()
 
     def _make_engine_feeds(self) -> dict[EngineEndpoint, EngineFeed]:

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fleettui.fleet.needs import DISKS_PERIOD_S, FAST_FACTS, PROCESSES_PERIOD_S, SYSTEM_FACTS, Needs
+from fleettui.fleet.gpu_condition_record import GpuConditionRecord
+from fleettui.fleet.needs import (
+    CONDITION_PERIOD_S,
+    DISKS_PERIOD_S,
+    FAST_FACTS,
+    PROCESSES_PERIOD_S,
+    SYSTEM_FACTS,
+    Needs,
+)
 from fleettui.probes.nvidia import gpu_section
+from fleettui.probes.nvidia_condition import condition_section
 
 
 class Questions:
@@ -53,6 +62,25 @@ class Questions:
         if self._needs.processes and self._is_due("apps", PROCESSES_PERIOD_S, now):
             sections += ["apps", "ps"]
         return tuple(sections)
+
+    def condition_due(self, now: float, known: GpuConditionRecord) -> tuple[str, ...]:
+        """Slow sections of the GPU loop that are due now that cards have answered.
+
+        On a machine whose nvidia-smi is slow one call at a time, so that cards are asked in between.
+        """
+        calls: list[tuple[str, ...]] = []
+        if known.has_mig and self._is_due("xml", CONDITION_PERIOD_S, now):
+            calls.append(("list", "xml"))
+        if self._needs.condition:
+            if known.must_ask_again or self._is_due("condition", CONDITION_PERIOD_S, now):
+                calls.append((condition_section(known.refused_fields),))
+            if not known.knows_version and self._is_due("version", CONDITION_PERIOD_S, now):
+                calls.append(("version",))
+            if self._is_due("xid", CONDITION_PERIOD_S, now):
+                calls.append(("xid",))
+        if known.is_slow:
+            del calls[1:]
+        return tuple(name for call in calls for name in call)
 
     def note_asked(self, sections: tuple[str, ...], now: float) -> None:
         """The question went out."""

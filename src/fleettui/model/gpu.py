@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.literal import Literal
 from fleettui.model.record import dataclass
-from fleettui.model.unknown import NOT_READ, Maybe
+from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 
 GpuProblemCode = Literal[
     "no_tool",  # no nvidia-smi found anywhere
@@ -45,6 +45,8 @@ class GpuFault:
     bus_id: Maybe[str]
     code: GpuFaultCode
     text: str
+    index: int | None = None
+    """The card's number, where an earlier answer told which card has that bus id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class MigInstance:
     """One MIG instance of a card."""
 
     profile: str
+    """`3g.40gb`; `GI 1` where only the instance's number is known."""
     uuid: Maybe[str]
     total_mib: Maybe[int]
     used_mib: Maybe[int]
@@ -84,6 +87,64 @@ class GpuCard:
     suspect: tuple[str, ...] = ()
     """Field names whose value is implausible, e.g. `power_w` far above the limit."""
     mig: tuple[MigInstance, ...] = ()
+    is_mig: bool = False
+    """MIG is on: models go on the instances, never on the card; without `mig` they are not known."""
+
+
+ThrottleReason = Literal["thermal", "power brake", "hardware slowdown", "power cap", "sync boost"]
+
+
+@dataclass(frozen=True, slots=True)
+class CardCondition:
+    """What changes rarely on a card and is asked about once a minute."""
+
+    index: int
+    uuid: Maybe[str] = NOT_READ
+    bus_id: Maybe[str] = NOT_READ
+    has_persistence: Maybe[bool] = NOT_READ
+    pcie_width: Maybe[int] = NOT_READ
+    """Lanes in use; cards at rest may use fewer."""
+    pcie_width_max: Maybe[int] = NOT_READ
+    pcie_generation: Maybe[int] = NOT_READ
+    pcie_generation_max: Maybe[int] = NOT_READ
+    is_at_work: bool = False
+    """Busy, or in pstate P0, when the link was looked at."""
+    throttle: Maybe[tuple[ThrottleReason, ...]] = NOT_READ
+    """Why the clocks are held down, most severe first; empty: they are not."""
+    ecc_uncorrected: Maybe[int] = NOT_READ
+    """Since the last reset or boot."""
+    ecc_corrected: Maybe[int] = NOT_READ
+    is_retirement_pending: Maybe[bool] = NOT_READ
+    """Bad pages of memory are retired at the next reset."""
+    addressing_mode: Maybe[str] = NOT_READ
+    compute_cap: Maybe[str] = NOT_READ
+
+
+@dataclass(frozen=True, slots=True)
+class XidEvent:
+    """One `NVRM: Xid` line of the kernel log: an error that the driver reports."""
+
+    code: int
+    bus_id: Maybe[str]
+    """`0000:3B:00`, as printed."""
+    after_boot_s: float
+    text: str
+    """What the line says behind the code."""
+    at: Maybe[float] = NOT_READ
+    """Epoch seconds by the operator's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCondition:
+    """The slow part of the GPU source: the same object until something in it changes."""
+
+    cards: tuple[CardCondition, ...] = ()
+    xids: Maybe[tuple[XidEvent, ...]] = NOT_READ
+    """The last ones since boot, oldest first; Unknown where the kernel log may not be read."""
+    cuda: Maybe[str] = NOT_READ
+    """The newest CUDA version that the driver supports."""
+    call_s: Maybe[float] = NOT_READ
+    """How long the last call of nvidia-smi took on the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +159,9 @@ class GpuReading:
     problem: GpuProblem | None = None
     unsupported_fields: tuple[str, ...] = ()
     """Query fields this driver refused; they are left out of later queries."""
+    is_stale: bool = False
+    """The cards are those of an earlier answer: the last one had none."""
+    condition: GpuCondition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +187,30 @@ class ProcessesReading:
     """GPU processes of a machine."""
 
     processes: tuple[GpuProcess, ...] = ()
+
+
+def cards_of_uuids(cards: tuple[GpuCard, ...]) -> dict[str, int]:
+    """Index of the card for each UUID: its own and those of its MIG instances."""
+    found: dict[str, int] = {}
+    for card in cards:
+        if not isinstance(card.uuid, Unknown):
+            found[card.uuid] = card.index
+        for part in card.mig:
+            if not isinstance(part.uuid, Unknown):
+                found[part.uuid] = card.index
+    return found
+
+
+def is_on_card(process: GpuProcess, card: GpuCard) -> bool:
+    """True when the process names the card or one of its MIG instances; a card without UUID has none.
+
+    Drivers before 470 name an instance `MIG-<uuid of the card>/<instance>/<compute instance>`.
+    """
+    uuid = process.gpu_uuid
+    if isinstance(uuid, Unknown):
+        return False
+    if uuid == card.uuid:
+        return True
+    if not uuid.startswith("MIG-") or not (card.mig or card.is_mig):
+        return False
+    return any(part.uuid == uuid for part in card.mig) or uuid[4:].partition("/")[0] == card.uuid

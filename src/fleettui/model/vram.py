@@ -1,6 +1,8 @@
 """Graphics memory of a machine: what each card has, and what is free on all of them.
 
-A part with unified memory (`GpuCard.is_unified`) takes its figures from /proc/meminfo and counts once.
+A process sees one MIG instance at most: a model fits the largest instance, never the card around it nor
+several instances together. A part with unified memory (`GpuCard.is_unified`) takes its figures from
+/proc/meminfo and counts once.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from fleettui.model.unknown import Maybe, Unknown
 NO_READING = Unknown("no GPU reading")
 NO_CARD = Unknown("no card that can be used")
 NO_MEMORY = Unknown("memory not reported")
+NO_INSTANCE = Unknown("MIG is on, its instances are not known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class FreeVram:
     best_index: int | None
     """That card's index."""
     sum_mib: Maybe[int]
-    """All usable cards together; cards with unknown memory left out."""
+    """All usable cards together, or the largest MIG instance where that is more: a process that sees an
+    instance sees nothing else. Cards with unknown memory are left out."""
     is_unified: bool = False
 
 
@@ -91,7 +95,7 @@ def _used_by_processes(snapshot: MachineSnapshot, card: GpuCard) -> Maybe[int]:
         return Unknown("processes not read yet")
     used = 0
     for process in snapshot.processes.processes:
-        if process.gpu_uuid != card.uuid and not isinstance(process.gpu_uuid, Unknown):
+        if process.gpu_uuid != card.uuid and not isinstance(card.uuid, Unknown):
             continue
         if isinstance(process.used_mib, Unknown):
             return process.used_mib
@@ -112,9 +116,13 @@ def free_vram(snapshot: MachineSnapshot) -> FreeVram:
             return FreeVram(0, None, 0)
         reason = NO_READING if gpu is None or gpu.problem is None else Unknown(gpu.problem.text)
         return FreeVram(reason, None, reason)
+    if gpu.is_stale and gpu.faults:
+        lost = Unknown(gpu.faults[0].text)
+        return FreeVram(lost, None, lost)
     disabled = snapshot.machine.disabled_gpus
     best, best_index, summed, known, unified = -1, None, 0, False, False
     usable = False
+    missing = NO_MEMORY
     for card in gpu.cards:
         if card.fault is not None or card.index in disabled:
             continue
@@ -123,6 +131,9 @@ def free_vram(snapshot: MachineSnapshot) -> FreeVram:
             free = card_memory(snapshot, card).free_mib
             counts = not unified
             unified = True
+        elif card.is_mig:
+            free, counts = largest_instance_mib(card), False
+            missing = NO_INSTANCE if isinstance(free, Unknown) else missing
         else:
             free, counts = card.free_mib, True
         if isinstance(free, Unknown):
@@ -133,11 +144,17 @@ def free_vram(snapshot: MachineSnapshot) -> FreeVram:
         if free > best:
             best, best_index = free, card.index
     if known:
-        return FreeVram(best, best_index, summed, unified)
+        return FreeVram(best, best_index, max(best, summed), unified)
     if not usable and not has_faulty_card(snapshot):
         return FreeVram(0, None, 0)
-    missing = NO_MEMORY if usable else NO_CARD
+    missing = missing if usable else NO_CARD
     return FreeVram(missing, None, missing, unified)
+
+
+def largest_instance_mib(card: GpuCard) -> Maybe[int]:
+    """Free memory of the MIG instance with most of it; Unknown while no instance is known."""
+    known = [part.free_mib for part in card.mig if not isinstance(part.free_mib, Unknown)]
+    return max(known) if known else NO_INSTANCE
 
 
 def has_faulty_card(snapshot: MachineSnapshot) -> bool:

@@ -2,53 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
-from operator import itemgetter
-from typing import Final
+from collections.abc import Collection, Sequence
 
 from fleettui.model.gpu import GpuCard, GpuFault, GpuReading, ProcessesReading
 from fleettui.model.readings import MemoryReading
 from fleettui.model.record import replace
-from fleettui.model.unknown import NOT_READ, Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
-from fleettui.probes.loops_gpu import QUERY_FIELDS
-from fleettui.probes.numbers import is_digits, read_float, read_text, read_word, unknown
+from fleettui.probes.loops_gpu import FAST_FIELDS, QUERY_FIELDS
+from fleettui.probes.numbers import is_digits, read_text
 from fleettui.probes.nvidia_problems import (
     ASLEEP_EXIT,
-    FAULT_WORDS,
     HUNG_EXIT,
-    fault_code,
     find_bus_id,
     read_bus_id,
     read_fault,
     read_problem,
     read_refused_field,
 )
+from fleettui.probes.nvidia_rows import read_rows
 
-RECOVERY_FIELD: Final = "gpu_recovery_action"
-"""Newer drivers only: `None`, or what the card needs (`Reset`, …)."""
-
-_Pick = Callable[[list[str | None]], tuple[str | None, ...]]
-_POWER_EXCESS = 1.5
-"""A draw above limit × this is implausible: 588 W were reported for a 35 W part."""
-_HOTTEST_C = 130
+_MAX_FAULTS = 64
 _MAX_WARNINGS = 8
 _WARNING_LIMIT = 160
-_NO_SUCH_MEMORY = ("N/A", "Not Supported")
 
 
-def gpu_section(unsupported: Collection[str] = (), extra: Sequence[str] = ()) -> str:
-    """The section that asks for our fields without those a driver refused (`unsupported_fields`)."""
-    fields = query_fields(unsupported, extra)
-    return "gpu" if fields == QUERY_FIELDS else "gpu:" + ":".join(fields)
+def gpu_section(unsupported: Collection[str] = ()) -> str:
+    """The section that asks for FAST_FIELDS without those a driver refused (`unsupported_fields`)."""
+    fields = query_fields(unsupported)
+    return "gpu" if fields == FAST_FIELDS else "gpu:" + ":".join(fields)
 
 
-def query_fields(unsupported: Collection[str] = (), extra: Sequence[str] = ()) -> tuple[str, ...]:
+def query_fields(unsupported: Collection[str] = ()) -> tuple[str, ...]:
     """The fields that `gpu_section` asks for, in order; `parse_gpus` needs the same."""
-    if not unsupported and not extra:
-        return QUERY_FIELDS
-    return tuple(name for name in (*QUERY_FIELDS, *extra) if name not in unsupported)
+    if not unsupported:
+        return FAST_FIELDS
+    return tuple(name for name in FAST_FIELDS if name not in unsupported)
 
 
 def parse_gpus(payload: bytes, exit_code: int = 0, fields: tuple[str, ...] = QUERY_FIELDS) -> GpuReading:
@@ -58,26 +47,29 @@ def parse_gpus(payload: bytes, exit_code: int = 0, fields: tuple[str, ...] = QUE
     """
     if exit_code in (HUNG_EXIT, ASLEEP_EXIT):
         return GpuReading(problem=read_problem([payload.decode("utf-8", "replace")], exit_code))
-    cards: list[GpuCard] = []
-    others: list[str] = []
-    # split, not splitlines: that breaks at U+2028 and the like, which hostile names may hold.
-    for line in payload.decode("utf-8", "replace").split("\n"):
-        card = _read_card(line, fields)
-        if card is not None:
-            cards.append(card)
-        elif text := line.strip():
-            others.append(text)
-    cards.sort(key=_card_index)
+    cards, others = read_rows(payload.decode("utf-8", "replace"), fields)
+    last = -1
+    for card in cards:
+        if card.index <= last:
+            cards = _in_order(cards)
+            break
+        last = card.index
     if not others and cards:
         return GpuReading(tuple(cards))
-    return _read_sentences(tuple(cards), others, exit_code)
+    return _read_sentences(tuple(cards), others, exit_code, fields)
 
 
-def _card_index(card: GpuCard) -> int:
-    return card.index
+def _in_order(cards: list[GpuCard]) -> list[GpuCard]:
+    """By index; of two rows with one index the first counts, since rows of screens are named by it."""
+    by_index: dict[int, GpuCard] = {}
+    for card in cards:
+        by_index.setdefault(card.index, card)
+    return [by_index[index] for index in sorted(by_index)]
 
 
-def _read_sentences(cards: tuple[GpuCard, ...], lines: list[str], exit_code: int) -> GpuReading:
+def _read_sentences(
+    cards: tuple[GpuCard, ...], lines: list[str], exit_code: int, fields: tuple[str, ...]
+) -> GpuReading:
     faults: list[GpuFault] = []
     warnings: list[str] = []
     refused: list[str] = []
@@ -85,7 +77,7 @@ def _read_sentences(cards: tuple[GpuCard, ...], lines: list[str], exit_code: int
     for line in lines:
         if fault := read_fault(line):
             faults.append(fault)
-        elif field := read_refused_field(line):
+        elif not cards and (field := read_refused_field(line)) in fields and field != "index":
             refused.append(field)
         elif "infoROM is corrupted" in line:
             bus_id = find_bus_id(line)
@@ -97,110 +89,9 @@ def _read_sentences(cards: tuple[GpuCard, ...], lines: list[str], exit_code: int
         warnings += [clean_text(line, _WARNING_LIMIT) for line in rest]
     elif not faults and not refused:
         problem = read_problem(rest, exit_code)
-    return GpuReading(cards, tuple(faults), tuple(warnings[:_MAX_WARNINGS]), problem, tuple(refused))
-
-
-_NAMES = ("uuid", "name", "driver_version", "pstate", "pci.bus_id")
-_NUMBERS = (
-    "memory.total", "memory.used", "memory.free", "utilization.gpu", "temperature.gpu", "fan.speed",
-    "power.draw", "power.limit",
-)  # fmt: skip
-
-
-@lru_cache(maxsize=256)
-def _positions(fields: tuple[str, ...]) -> tuple[int, _Pick, _Pick, int]:
-    """Where `index` stands in a row, what picks its names and its numbers, and where the recovery action
-    stands; a column that was not asked is picked from behind the last one, where None stands."""
-
-    def place(name: str) -> int:
-        return fields.index(name) if name in fields else len(fields)
-
-    names, numbers = itemgetter(*map(place, _NAMES)), itemgetter(*map(place, _NUMBERS))
-    return place("index"), names, numbers, place(RECOVERY_FIELD)
-
-
-# Idle cards print the same row at every poll: then the card of the last poll is the answer.
-@lru_cache(maxsize=2048)
-def _read_card(line: str, fields: tuple[str, ...]) -> GpuCard | None:
-    """The card of one row; None when the line is no row of exactly these fields."""
-    row: list[str | None] = [*line.rstrip("\r").split(", "), None]
-    if len(row) != len(fields) + 1:
-        return None
-    at_index, at_names, at_numbers, at_action = _positions(fields)
-    index = row[at_index]
-    if index is None or not is_digits(index):
-        return None
-    uuid, name, driver, pstate, bus_id = [
-        read_word(text) if text else _no_text(text) for text in at_names(row)
-    ]
-    *counts, power_text, limit_text = at_numbers(row)
-    # One line in ten of a poll's parsing runs here: no call for a plain number of at most 15 ASCII digits.
-    total, used, free, utilisation, temperature, fan = [
-        int(text) if text and text.isdecimal() and len(text) < 16 and text.isascii() else _no_text(text)
-        for text in counts
-    ]
-    power, limit = _read_float(power_text), _read_float(limit_text)
-    action = row[at_action]
-    is_faulty = action is not None or "GPU is lost" in line or "reset" in line
-    return GpuCard(
-        int(index),
-        uuid,
-        name,
-        driver,
-        total,
-        used,
-        free,
-        utilisation,
-        temperature,
-        power,
-        limit,
-        fan,
-        pstate,
-        bus_id,
-        isinstance(total, Unknown) and _is_unified(name, total, used, free),
-        _find_fault(row, action, bus_id) if is_faulty else None,
-        _find_suspect(power, limit, utilisation, temperature),
+    return GpuReading(
+        cards, tuple(faults[:_MAX_FAULTS]), tuple(warnings[:_MAX_WARNINGS]), problem, tuple(refused)
     )
-
-
-def _no_text(text: str | None) -> Unknown:
-    """What stands where a value should."""
-    return NOT_READ if text is None else unknown(text)
-
-
-def _read_float(text: str | None) -> Maybe[float]:
-    return NOT_READ if text is None else read_float(text)
-
-
-def _is_unified(name: Maybe[str], total: Maybe[int], used: Maybe[int], free: Maybe[int]) -> bool:
-    """Memory columns all `[N/A]` in a live row: GPU and CPU share one memory (GB10, Jetson)."""
-    return not isinstance(name, Unknown) and all(
-        isinstance(value, Unknown) and value.reason in _NO_SUCH_MEMORY for value in (total, used, free)
-    )
-
-
-def _find_fault(row: list[str | None], action: str | None, bus_id: Maybe[str]) -> GpuFault | None:
-    if action and action[0].isalpha() and action not in ("None", "N/A"):
-        text = f"{FAULT_WORDS['reset']} (recovery action: {clean_text(action, 40)})"
-        return GpuFault(bus_id, "reset", text)
-    for value in row:
-        code = fault_code(value) if value and value[0] == "[" else None
-        if code is not None:
-            return GpuFault(bus_id, code, FAULT_WORDS[code])
-    return None
-
-
-def _find_suspect(
-    power: Maybe[float], limit: Maybe[float], utilisation: Maybe[int], temperature: Maybe[int]
-) -> tuple[str, ...]:
-    suspect: tuple[str, ...] = ()
-    if not isinstance(power, Unknown) and not isinstance(limit, Unknown) and power > limit * _POWER_EXCESS:
-        suspect += ("power_w",)
-    if not isinstance(utilisation, Unknown) and utilisation > 100:
-        suspect += ("utilisation_percent",)
-    if not isinstance(temperature, Unknown) and temperature > _HOTTEST_C:
-        suspect += ("temperature_c",)
-    return suspect
 
 
 def parse_rows(payload: bytes, fields: Sequence[str]) -> tuple[dict[str, Maybe[str]], ...]:
@@ -225,21 +116,34 @@ def with_unified_memory(
 
 
 def _fill_unified(card: GpuCard, memory: MemoryReading | None, processes: ProcessesReading | None) -> GpuCard:
+    """A total and used memory of its own stay; what is free ends where the machine's memory does."""
     if not card.is_unified or memory is None:
         return card
-    used: Maybe[int] = Unknown("process list not read")
-    if processes is not None:
-        used = 0
-        for process in processes.processes:
-            if process.gpu_uuid != card.uuid and not isinstance(card.uuid, Unknown):
-                continue
-            if isinstance(process.used_mib, Unknown):
-                used = process.used_mib
-                break
-            used += process.used_mib
-    return replace(
-        card, total_mib=_to_mib(memory.total_kib), free_mib=_to_mib(memory.available_kib), used_mib=used
-    )
+    total, free, used = card.total_mib, card.free_mib, card.used_mib
+    available = _to_mib(memory.available_kib)
+    if isinstance(total, Unknown):
+        total = _to_mib(memory.total_kib)
+    if isinstance(free, Unknown):
+        free = available
+    elif not isinstance(available, Unknown):
+        free = min(free, available)
+    if isinstance(used, Unknown):
+        used = _used_on(card, processes)
+    return replace(card, total_mib=total, free_mib=free, used_mib=used)
+
+
+def _used_on(card: GpuCard, processes: ProcessesReading | None) -> Maybe[int]:
+    """MiB of the card's processes; Unknown when one of them is."""
+    if processes is None:
+        return Unknown("process list not read")
+    used = 0
+    for process in processes.processes:
+        if process.gpu_uuid != card.uuid and not isinstance(card.uuid, Unknown):
+            continue
+        if isinstance(process.used_mib, Unknown):
+            return process.used_mib
+        used += process.used_mib
+    return used
 
 
 def _to_mib(kib: Maybe[int]) -> Maybe[int]:

@@ -50,6 +50,7 @@ _SENTENCES: tuple[tuple[str, GpuProblemCode], ...] = (
     ("NVIDIA-SMI has failed", "nvml_failed"),
     ("ERROR: Option", "usage_error"),
     ("Invalid combination of input arguments", "usage_error"),
+    ('Field "', "usage_error"),  # a field that we did not ask, or cannot do without
 )
 
 _EXIT_CODES: dict[int, GpuProblemCode] = {
@@ -138,9 +139,11 @@ def fault_code(text: str) -> FaultCode | None:
 
 
 def find_bus_id(line: str) -> Maybe[str]:
-    """The PCI bus id in a sentence, as printed."""
+    """The PCI bus id in a sentence, as printed; some drivers glue it to the word GPU."""
     for word in line.split():
         text = word.strip(".,;:()")
+        if text[:3].upper() == "GPU":
+            text = text[3:]
         if read_bus_id(text) is not None:
             return text
     return Unknown("no bus id in the text")
@@ -154,6 +157,8 @@ def read_bus_id(text: str) -> tuple[int, int, int, int] | None:
     if len(parts) != 3 or not all(0 < len(part) <= 8 for part in parts):
         return None
     device, _, function = parts[2].partition(".")
+    if len(function) != 1:
+        return None
     try:
         numbers = [int(part, 16) for part in (parts[0], parts[1], device, function)]
     except ValueError:

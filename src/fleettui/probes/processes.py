@@ -14,6 +14,11 @@ from fleettui.probes.nvidia_problems import read_problem
 
 _NAME_LIMIT = 300
 _COMMAND_LIMIT = 500
+_MAX_PROCESSES = 4096
+_KEPT_LENGTH = 1000
+"""Rows are remembered up to this length: hostile ones must not fill the memory."""
+NOT_AVAILABLE_EXIT = 77
+NOT_AVAILABLE = "process list not available here (WSL)"
 
 
 def parse_apps(payload: bytes, exit_code: int = 0) -> Maybe[ProcessesReading]:
@@ -21,10 +26,13 @@ def parse_apps(payload: bytes, exit_code: int = 0) -> Maybe[ProcessesReading]:
 
     An empty list is not an idle card: containers and desktops hide their processes.
     """
+    if exit_code == NOT_AVAILABLE_EXIT:
+        return Unknown(NOT_AVAILABLE)
     processes: list[GpuProcess] = []
     others: list[str] = []
-    for line in payload.decode("utf-8", "replace").split("\n"):
-        process = _read_process(line)
+    for line in payload.decode("utf-8", "replace").split("\n", _MAX_PROCESSES)[:_MAX_PROCESSES]:
+        read = _read_process if len(line) <= _KEPT_LENGTH else _read_process.__wrapped__
+        process = read(line)
         if process is not None:
             processes.append(process)
         elif text := line.strip():

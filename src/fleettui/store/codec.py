@@ -33,6 +33,9 @@ _CLASSES: tuple[type, ...] = (
     gpu.GpuProblem,
     gpu.GpuFault,
     gpu.MigInstance,
+    gpu.CardCondition,
+    gpu.XidEvent,
+    gpu.GpuCondition,
     gpu.ProcessesReading,
     gpu.GpuProcess,
     readings.CpuReading,
@@ -65,7 +68,7 @@ def _field_names(cls: Any) -> tuple[str, ...]:
 
 def _checksum() -> int:
     names = "".join(f"{cls.__name__}:{','.join(_field_names(cls))};" for cls in _CLASSES)
-    return crc32(f"2;{names}".encode())
+    return crc32(f"3;{names}".encode())
 
 
 FORMAT = _checksum()

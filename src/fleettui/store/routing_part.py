@@ -27,7 +27,9 @@ _A_GPU = DeclaredGpu("", NOT_READ)
 _machine_values = attrgetter("name", "role", "hostname", "port", "models", "tags", "disabled_gpus", "engines")
 _link_values = attrgetter("state", "stage", "error")
 _status_values = attrgetter("state", "read_at", "since", "error")
-_card_values = attrgetter("index", "total_mib", "free_mib", "utilisation_percent", "is_unified", "fault")
+_card_values = attrgetter(
+    "index", "total_mib", "free_mib", "utilisation_percent", "is_unified", "fault", "mig", "is_mig"
+)
 _engine_values = attrgetter("kind", "port", "state", "running", "error")
 _loaded_values = attrgetter("name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state")
 _installed_values = attrgetter("name", "engine", "digest", "size_bytes", "remote_host")
@@ -43,7 +45,7 @@ def encode_for_routing(snapshot: MachineSnapshot) -> str:
             None if gpus is None else len(gpus),
             _link_values(snapshot.link),
             _flag_values(snapshot),
-            None if gpu is None else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem),
+            None if gpu is None else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem, gpu.is_stale),
             snapshot.memory,
             [
                 (
@@ -90,7 +92,7 @@ def _snapshot(
         ),
         trust,
         LinkStatus(*link),
-        None if gpu is None else GpuReading(tuple(map(_card, gpu[0])), tuple(gpu[1]), problem=gpu[2]),
+        None if gpu is None else _gpu(*gpu),
         memory=memory,
         engines=tuple([_engine(*engine) for engine in engines]),
         sources={source: _status(status) for source, status in sources.items()},
@@ -100,6 +102,10 @@ def _snapshot(
         drain=drain,
         seq=seq,
     )
+
+
+def _gpu(cards: Any, faults: Any, problem: Any, is_stale: Any) -> GpuReading:
+    return GpuReading(tuple(map(_card, cards)), tuple(faults), problem=problem, is_stale=is_stale)
 
 
 def _engine(values: Any, loaded: Any, installed: Any) -> EngineReading:
@@ -138,10 +144,11 @@ _OpenLoaded, _OpenInstalled = _open_class(LoadedModel), _open_class(InstalledMod
 
 def _card(values: Any) -> GpuCard:
     card: Any = _new(_OpenCard)
-    card.index, card.total_mib, card.free_mib, card.utilisation_percent, card.is_unified, card.fault = values
+    card.index, card.total_mib, card.free_mib, card.utilisation_percent = values[:4]
+    card.is_unified, card.fault, mig, card.is_mig = values[4:]
     card.uuid = card.name = card.driver = card.bus_id = card.pstate = card.used_mib = NOT_READ
     card.temperature_c = card.power_w = card.power_limit_w = card.fan_percent = NOT_READ
-    card.suspect = card.mig = ()
+    card.suspect, card.mig = (), tuple(mig)
     card.__class__ = GpuCard
     made: GpuCard = card
     return made

@@ -1,0 +1,45 @@
+"""Xid lines of the kernel log: what the NVIDIA driver reports of its cards.
+
+    [  512.204417] NVRM: Xid (PCI:0000:3b:00): 79, pid=2104, name=python3, GPU has fallen off the bus.
+
+Form: https://docs.nvidia.com/deploy/xid-errors/ ; the stamp is seconds after boot, from dmesg or the journal.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fleettui.model.gpu import XidEvent
+from fleettui.model.unknown import Maybe, Unknown
+from fleettui.probes.clean import clean_text
+from fleettui.probes.loops_gpu import XIDS_KEPT
+
+_LINE = re.compile(
+    r"\[ *([0-9]{1,10}\.[0-9]{1,6})\].{0,80}?"
+    r"NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{5,16})(?: GPU-I:[0-9]{1,4})?\): ([0-9]{1,5})(?![0-9]),?(.{0,400})"
+)
+_TEXT_LIMIT = 160
+_LINE_LIMIT = 1000
+
+
+def parse_xids(payload: bytes, exit_code: int = 0) -> Maybe[tuple[float, tuple[XidEvent, ...]]]:
+    """Uptime in seconds and the events, oldest first; Unknown where the kernel log may not be read."""
+    if exit_code:
+        return Unknown("the kernel log may not be read without root")
+    first, *lines = payload.decode("utf-8", "replace").split("\n")
+    uptime = _read_seconds(first.strip())
+    if uptime is None:
+        return Unknown("no uptime beside the kernel log")
+    events = []
+    for line in lines[-XIDS_KEPT:] if not lines or lines[-1] else lines[-XIDS_KEPT - 1 : -1]:
+        found = _LINE.search(line[:_LINE_LIMIT])
+        if found is not None:
+            stamp, bus_id, code, text = found.groups()
+            events.append(XidEvent(int(code), bus_id, float(stamp), clean_text(text, _TEXT_LIMIT)))
+    return uptime, tuple(events)
+
+
+def _read_seconds(text: str) -> float | None:
+    whole, dot, rest = text.partition(".")
+    digits = whole + rest
+    return float(text) if dot and digits.isascii() and digits.isdigit() and len(digits) < 16 else None
