@@ -22,7 +22,7 @@ from fleettui.probes.memory import parse_memory
 from fleettui.probes.net import parse_net
 from fleettui.probes.nvidia import parse_gpus, query_fields
 from fleettui.probes.nvidia_condition import condition_fields, condition_section, parse_condition
-from fleettui.probes.nvidia_lists import parse_version
+from fleettui.probes.nvidia_lists import parse_version as parse_tool_version
 from fleettui.probes.processes import parse_apps, parse_owners, with_owners
 from fleettui.probes.system import parse_system
 
@@ -100,7 +100,7 @@ def test_condition_of_cards(simulation: Simulation) -> None:
         for card in answer.cards:
             assert (card.has_persistence, card.throttle) == (True, ())
             assert card.pcie_width == card.pcie_width_max
-        driver, cuda = parse_version(payload(machine, "version"))
+        driver, cuda = parse_tool_version(payload(machine, "version"))
         assert driver == machine.plan.host.driver
         assert not isinstance(cuda, Unknown)
 
