@@ -75,6 +75,17 @@ def keygen(kind: str = "ed25519", passphrase: str = "", *, number: int = 0) -> t
         shutil.rmtree(folder)
 
 
+@functools.cache
+def why_no_namespace() -> str | None:
+    """Why this test run cannot give a server files of its own under /etc; None: it can."""
+    if os.getuid() != 0:
+        return "needs root: sshd takes the login shell from /etc/passwd"
+    if shutil.which("unshare") is None:
+        return "needs unshare(1): sshd takes the login shell from /etc/passwd"
+    run = subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True, text=True)
+    return None if run.returncode == 0 else f"needs a mount namespace: {run.stderr.strip()}"
+
+
 def free_port(address: str) -> int:
     with socket.socket() as probe:
         probe.bind((address, 0))
@@ -93,6 +104,8 @@ class SshdServer:
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     process: subprocess.Popen[bytes] | None = None
     key_number: int = 0
+    etc: dict[str, str] = field(default_factory=dict)
+    """Files that this server sees in place of those of this computer (`/etc/passwd`), by path."""
     _log_start: int = 0
 
     @property
@@ -153,8 +166,16 @@ class SshdServer:
         (self.folder / "sshd.conf").write_text("\n".join(lines) + "\n")
         self._log_start = len(self.log_text())
         # -E and not -e: with -e the debug lines of a session go to the client's stderr.
+        command = [find_sshd(), "-D", "-E", str(self.log_path), "-f", str(self.folder / "sshd.conf")]
+        if self.etc:
+            mounts = []
+            for path, text in self.etc.items():
+                own = self.folder / path.strip("/").replace("/", "-")
+                own.write_text(text)
+                mounts.append(f"mount --bind {own} {path} && ")
+            command = ["unshare", "-m", "sh", "-c", "".join(mounts) + 'exec "$@"', "sh", *command]
         self.process = subprocess.Popen(
-            [find_sshd(), "-D", "-E", str(self.log_path), "-f", str(self.folder / "sshd.conf")],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -349,14 +370,22 @@ class SshdRig:
         host_keys: tuple[str, ...] = ("ed25519",),
         is_trusted: bool = True,
         gpu: str = "ok",
+        shell: str | None = None,
+        etc: dict[str, str] | None = None,
     ) -> SshdServer:
-        """Start a machine; `is_trusted`: its host key goes into known_hosts."""
+        """Start a machine; `is_trusted`: its host key goes into known_hosts.
+
+        `shell`: the account's login shell there; `etc`: more files of its own. Both need `why_no_namespace`.
+        """
         number = next(self._numbers)
         address = f"127.77.{self.worker + 1}.{number % 250 + 1}"
         folder = self.folder / f"machine{number}"
         for name in ("bin", "home"):
             (folder / name).mkdir(parents=True)
         server = SshdServer(folder, address, free_port(address), options or {}, host_keys)
+        server.etc = dict(etc or {})
+        if shell is not None:
+            server.etc["/etc/passwd"] = self.passwd_with(shell, folder / "home")
         server.write_host_keys(number=len(self.servers))
         (folder / "authorized_keys").write_text(self.identity.with_suffix(".pub").read_text())
         server.set_gpu(gpu)
@@ -365,6 +394,16 @@ class SshdRig:
         if is_trusted:
             self.trust(server)
         return server
+
+    def passwd_with(self, shell: str, home: Path) -> str:
+        """This computer's /etc/passwd with another shell and home for our account."""
+        lines = []
+        for line in Path("/etc/passwd").read_text().splitlines():
+            fields = line.split(":")
+            if fields[0] == self.user:
+                fields[5:] = [str(home), shell]
+            lines.append(":".join(fields))
+        return "\n".join(lines) + "\n"
 
     def trust(self, server: SshdServer, name: str | None = None) -> None:
         """Add the host key to known_hosts."""

@@ -50,7 +50,7 @@ def judge_health(
     gone = offline_reason(snapshot, now, interval_s, utc_offset_s)
     if gone is not None:
         return "offline", (gone,)
-    if snapshot.last_seen is None:
+    if snapshot.last_seen is None and not _has_failed_source(snapshot):
         return "unknown", ()
     reasons = [
         *gpu_reasons(snapshot, now, utc_offset_s),
@@ -106,21 +106,29 @@ def _asked_in_vain_since(snapshot: MachineSnapshot) -> float | None:
     )
 
 
+def _has_failed_source(snapshot: MachineSnapshot) -> bool:
+    """SSH works and a source said why it cannot be read: that is known of a machine that never answered."""
+    statuses = (snapshot.sources.get(name) for name in (*_OWN_SOURCES, "gpu"))
+    return any(status is not None and status.state == "error" for status in statuses)
+
+
 def _own_source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -> list[Reason]:
-    """Sources of the machine itself that failed or answer no more."""
+    """Sources of the machine itself that failed or answer no more; those with one cause are one reason."""
     reasons = []
+    failed: dict[str, list[str]] = {}
     for name in _OWN_SOURCES:
         status = snapshot.sources.get(name)
         if status is None:
             continue
         title = _SOURCE_TITLES[name]
         if status.state == "error":
-            reasons.append(
-                Reason("degraded", f"{name}_error", f"{title}: {status.error or 'cannot be read'}")
-            )
+            failed.setdefault(status.error or "cannot be read", []).append(name)
         elif not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
             text = f"{title}: no answer since {hh_mm(status.since, utc_offset_s)}"
             reasons.append(Reason("degraded", f"{name}_late", text))
+    for error, names in failed.items():
+        titles = ", ".join(_SOURCE_TITLES[name] for name in names)
+        reasons.append(Reason("degraded", f"{names[0]}_error", f"{titles}: {error}"))
     return reasons
 
 

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from fleettui.fleet.silence import SilenceWatch
+from fleettui.net.errors import ENDED_WITH_LINK
 from fleettui.net.link import Link, LoopChannel
 from fleettui.probes.frames import Frame, FrameReader, request_line
 from fleettui.probes.loops import LoopKind, loop_command
@@ -32,6 +33,8 @@ class LoopFeed:
         self.asked: tuple[str, ...] = ()
         """Sections of the outstanding question; empty when none is."""
         self.has_answered = False
+        self._has_begun = False
+        """The machine took the command."""
 
     @property
     def is_open(self) -> bool:
@@ -44,9 +47,11 @@ class LoopFeed:
 
     def describe_end(self, text: str) -> str:
         """Why the loop ended; what the machine said instead of an answer tells more than an exit code."""
-        if self.noise and not self.has_answered:
-            return f"the account is restricted or its shell failed; it said: {self.noise}"
-        return text
+        if self.has_answered or not self._has_begun or text.startswith(ENDED_WITH_LINK):
+            return text
+        if self.noise:
+            return f"the account is restricted or its shell fails ({text}): remote said '{self.noise}'"
+        return f"the login shell gave no answer ({text}): check its start files, or a forced command"
 
     async def open(self, link: Link) -> None:
         """Start the loop on an open link. Raises LinkError with stage `session`."""
@@ -54,13 +59,14 @@ class LoopFeed:
         self._generation += 1
         generation = self._generation
         self._reader = FrameReader(token)
-        self.has_answered = False
+        self.has_answered = self._has_begun = False
         self._note_over()
         self._channel = await link.open_loop(
             loop_command(self.kind, token),
             lambda data: self._receive(generation, data),
             lambda text: self._ended(generation, text),
         )
+        self._has_begun = True
 
     def ask(self, sections: Sequence[str]) -> bool:
         """Send one question; False while the last one is unanswered or the loop is closed."""
@@ -104,5 +110,6 @@ class LoopFeed:
         if generation != self._generation:
             return
         self._channel = None
+        self._has_begun = True  # an end may be told before `open` goes on
         self._note_over()
         self._on_end(text)

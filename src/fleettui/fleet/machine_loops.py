@@ -8,12 +8,15 @@ from collections.abc import Callable, Coroutine
 from fleettui.fleet.loop_feed import LoopFeed
 from fleettui.fleet.needs import Needs
 from fleettui.fleet.silence import SilenceWatch
-from fleettui.net.errors import LinkError
+from fleettui.net.errors import LinkError, SessionRefused
 from fleettui.net.link import Link
 from fleettui.probes.frames import Frame
 
 REOPEN_DELAY_S = 5.0
 """Before a loop that ended by itself is started again on the same connection."""
+
+MAX_REOPEN_DELAY_S = 300.0
+"""The delay doubles up to this while nothing answers: a restricted account is not knocked at all day."""
 
 
 class MachineLoops:
@@ -34,17 +37,26 @@ class MachineLoops:
         self._on_end = on_end
         self._on_lost = on_lost
         self._link: Link | None = None
+        self._vain_ends: dict[LoopFeed, int] = {}
+        """Ends in a row without an answer."""
+        self._reopenings: dict[LoopFeed, asyncio.Task[None]] = {}
         self._errands: set[asyncio.Task[None]] = set()
 
     async def open(self, link: Link, needs: Needs) -> None:
-        """Start the loops that are needed. Raises LinkError."""
+        """Start the loops that are needed. Raises LinkError.
+
+        The fact loop is asked for first: it gets the only session of a server that allows one. A loop that is
+        refused leaves the other, and the engines, alone.
+        """
         self._link = link
-        openings = []
-        if needs.facts:
-            openings.append(self.facts.open(link))
-        if needs.gpu:
-            openings.append(self.gpu.open(link))
-        await asyncio.gather(*openings)
+        self._vain_ends.clear()
+        feeds = [feed for feed, is_needed in ((self.facts, needs.facts), (self.gpu, needs.gpu)) if is_needed]
+        outcomes = await asyncio.gather(*(feed.open(link) for feed in feeds), return_exceptions=True)
+        for feed, outcome in zip(feeds, outcomes, strict=True):
+            if isinstance(outcome, SessionRefused):
+                self._ended(feed, outcome.text)
+            elif isinstance(outcome, BaseException):
+                raise outcome
 
     def close(self) -> None:
         """The connection ends: so does everything that belongs to it."""
@@ -54,28 +66,38 @@ class MachineLoops:
         self.facts.close()
         self.gpu.close()
 
-    def start(self, work: Coroutine[None, None, None]) -> None:
+    def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Run something that belongs to this connection and ends with it."""
         task = asyncio.create_task(work)
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
+        return task
 
     def restart(self, feed: LoopFeed, delay_s: float = 0.0) -> None:
         """Close a loop and open it anew on the same connection."""
         feed.close()
         if self._link is not None:
-            self.start(self._reopen(feed, self._link, delay_s))
+            self._reopenings[feed] = self.start(self._reopen(feed, self._link, delay_s))
+
+    def restart_waiting(self) -> None:
+        """The operator asks: loops that wait to be opened again are opened now."""
+        for feed, task in tuple(self._reopenings.items()):
+            if not task.done():
+                task.cancel()
+                self.restart(feed)
 
     def _ended(self, feed: LoopFeed, text: str) -> None:
+        vain = 0 if feed.has_answered else self._vain_ends.get(feed, 0) + 1
+        self._vain_ends[feed] = vain
         self._on_end(feed, text)
-        self.restart(feed, REOPEN_DELAY_S)
+        self.restart(feed, min(MAX_REOPEN_DELAY_S, REOPEN_DELAY_S * 2.0 ** max(0, vain - 1)))
 
     async def _reopen(self, feed: LoopFeed, link: Link, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
         try:
             await feed.open(link)
         except LinkError as error:
-            if feed is self.facts:
+            if feed is self.facts and not isinstance(error, SessionRefused):
                 self._on_lost(error)
             else:
                 self._ended(feed, error.text)

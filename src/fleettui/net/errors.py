@@ -33,6 +33,17 @@ class LinkError(Exception):
         """`host:port` of the jump host that failed; None when it was the machine itself."""
 
 
+ENDED_WITH_LINK = "ended with the connection"
+"""How the end of a loop begins where the whole link ended."""
+
+
+class SessionRefused(LinkError):
+    """The server starts no (further) command on an open link; tunnels and other loops go on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("session", text)
+
+
 class HttpFailure(Exception):
     """A GET brought no answer."""
 

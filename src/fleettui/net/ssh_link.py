@@ -10,7 +10,7 @@ from typing import Any
 import asyncssh
 
 from fleettui.net.channels import finish_or_drop
-from fleettui.net.errors import HttpFailure, LinkError
+from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused
 from fleettui.net.jumps import Jump
 from fleettui.net.lean_packets import send_lean, skip_packet_log
 from fleettui.net.link import DataCallback, EndCallback, GetCallback, Header, HttpAnswer, LostCallback
@@ -19,6 +19,8 @@ from fleettui.net.tunnel import HttpStream, KeptHttp
 
 OpenLogin = Callable[[], Awaitable[tuple[Login, Jump | None]]]
 CLOSE_S = 1.0
+ENDING_S = 1.0
+"""A session that was closed counts for the server until its command ended."""
 
 
 class SshLoop:
@@ -31,6 +33,7 @@ class SshLoop:
         self._complaint = b""
         self._outcome: str | None = None
         self.is_open = False
+        self.has_ended = asyncio.Event()
 
     def write(self, data: bytes) -> None:
         if self.is_open:
@@ -73,12 +76,13 @@ class SshLoop:
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
         self._channel = None
+        self.has_ended.set()
         on_end, self._on_end = self._on_end, None
         if on_end is None:
             return
         outcome = self._outcome or "ended without an exit code"
         if exc is not None:
-            outcome = "ended with the connection"
+            outcome = ENDED_WITH_LINK
         complaint = clean_line(self._complaint)
         try:
             on_end(f"{outcome}: {complaint}" if complaint else outcome)
@@ -140,6 +144,25 @@ class SshLink:
             self._lose(None)
 
     async def open_loop(self, command: str, on_data: DataCallback, on_end: EndCallback) -> SshLoop:
+        """As a Link; raises SessionRefused where the server starts no command, LinkError where it is gone."""
+        try:
+            return await self._open_session(command, on_data, on_end)
+        except SessionRefused:
+            if not await self._wait_for_endings():
+                raise
+        return await self._open_session(command, on_data, on_end)
+
+    async def _wait_for_endings(self) -> bool:
+        """Wait for loops that were closed and have not ended yet; False: there are none."""
+        ending = [item for item in self._loops if not item.is_open and not item.has_ended.is_set()]
+        waiting = [asyncio.ensure_future(item.has_ended.wait()) for item in ending]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=ENDING_S)
+            for task in late:
+                task.cancel()
+        return bool(waiting)
+
+    async def _open_session(self, command: str, on_data: DataCallback, on_end: EndCallback) -> SshLoop:
         connection = self._connection()
         try:
             async with asyncio.timeout(self._session_s):
@@ -152,14 +175,14 @@ class SshLink:
                     )
                 )
         except asyncssh.ChannelOpenError as error:
-            raise LinkError("session", self._explain_session(error)) from None
+            raise self._explain_session(error) from None
         except TimeoutError:
             within = f"within {self._session_s:g} s"
             text = f"{self._where}: no answer to a new session {within}; is the machine overloaded?"
             raise LinkError("session", text) from None
         except (asyncssh.Error, OSError) as error:
-            raise LinkError("session", f"{self._where}: no session: {error}") from None
-        self._loops = {item for item in self._loops if item.is_open}
+            raise LinkError("session", f"{self._where}: no session: {error}; tried again") from None
+        self._loops = {item for item in self._loops if not item.has_ended.is_set()}
         self._loops.add(loop)  # type: ignore[arg-type]
         return loop  # type: ignore[return-value]
 
@@ -218,15 +241,17 @@ class SshLink:
         except Exception as bug:  # noqa: BLE001 - asyncssh would hide it
             call_exception_handler(bug)
 
-    def _explain_session(self, error: asyncssh.ChannelOpenError) -> str:
+    def _explain_session(self, error: asyncssh.ChannelOpenError) -> LinkError:
+        where, reason = self._where, clean_line(str(error.reason).encode())
         if self._login is None or self._login.connection.is_closed():
-            return f"{self._where}: the connection ended before the session began"
+            return LinkError("lost", f"{where}: the connection ended before the session began; tried again")
         if error.code == asyncssh.OPEN_CONNECT_FAILED:
             advice = "MaxSessions in its sshd_config must be 2 or more"
-            return f"{self._where}: the server limits sessions ({error.reason}); {advice}"
+            return SessionRefused(f"{where}: the server limits sessions ({reason}); {advice}")
         if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
-            return f"{self._where}: the server allows no session ({error.reason})"
-        return f"{self._where}: the server refused to run a command ({error.reason})"
+            return SessionRefused(f"{where}: the server allows no session ({reason}); see its sshd_config")
+        text = f"{where}: the server refused to run a command ({reason}); does the account have a shell?"
+        return SessionRefused(text)
 
     async def _open_stream(self, factory: Callable[[], HttpStream], host: str, port: int) -> None:
         name = self._where.rpartition(":")[0]
