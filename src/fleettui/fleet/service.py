@@ -19,7 +19,9 @@ from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.silence import SleepWatch
 from fleettui.fleet.trust_book import TrustBook
+from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_gate import TrustGate
+from fleettui.fleet.trust_operations import TrustOperations
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
 from fleettui.model.record import dataclass
@@ -79,12 +81,16 @@ class FleetService:
         self._clock = clock
         self._connector = connector
         self._keeper = keeper
+        self._folder = MachineFolder(settings.machines_dir)
         self._gate: TrustGate | None = None
+        self.trust: TrustOperations | None = None
+        """What the operator may decide about host keys; None without a state folder."""
         if settings.state_dir is not None:
             book = TrustBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
             self._gate = TrustGate(book, connector, clock)
+            desk = TrustDesk(book, connector, self._folder.refresh, clock)
+            self.trust = TrustOperations(desk, self._follow, self._record_of)
         self._link_for: LinkFactory = connector.link_for if self._gate is None else self._gate.link_for
-        self._folder = MachineFolder(settings.machines_dir)
         self._files = MachineFiles()
         self._access_stamp: object = None
         """State of keys, known_hosts, ssh_config and agent when it was last looked at."""
@@ -203,10 +209,7 @@ class FleetService:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_new_interval.wait(), self.interval_s)
             self._has_new_interval.clear()
-            files = self._folder.refresh()
-            await self._follow_decisions()  # after the files: whoever adds a machine decides before he writes
-            if files is not self._files:
-                self._apply(files)
+            await self._follow()
             await self._retry_refused()
             set_gathering(not any(poller.is_connecting for poller in self._pollers.values()))
             if self._keeper is not None and not self.is_paused and self._is_past_first_round():
@@ -246,15 +249,17 @@ class FleetService:
             for poller in refused:
                 poller.poke()
 
-    async def _follow_decisions(self) -> None:
-        """Host keys that were approved, rejected or removed, here or by another process, and expired ones."""
-        if self._gate is None:
-            return
-        for name in await self._gate.refresh(self._record_of):
+    async def _follow(self) -> None:
+        """Bring the pollers in line with the files and with what was decided, here or by another process."""
+        files = self._folder.refresh()
+        # After the files were read: who adds a machine decides first and writes then.
+        for name in await self._gate.refresh(self._record_of) if self._gate is not None else ():
             poller = self._pollers.get(name)
             if poller is not None:
                 self._remove(name)
                 self._add(poller.record.machine)
+        if files is not self._files:
+            self._apply(files)
 
     def _record_of(self, name: str) -> MachineRecord | None:
         poller = self._pollers.get(name)

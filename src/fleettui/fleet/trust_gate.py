@@ -54,6 +54,8 @@ class TrustGate:
         self._offers: dict[str, HostKeyOffer | None] = {}
         """Machines with a key that waits, and the one that was last noted of each."""
         self._unsaved: dict[Key, Change] = {}
+        self._judged_by = book.table
+        """The table when standings were last compared; the book may be read by others in between."""
         connector.jump_rule = self._jump_rule
 
     def link_for(self, machine: Machine, steps: LoginSteps | None = None) -> Link:
@@ -92,14 +94,16 @@ class TrustGate:
     async def load(self) -> None:
         """Read the decisions before anything is asked."""
         await asyncio.to_thread(self.book.refresh)
+        self._judged_by = self.book.table
 
     async def refresh(self, records: Callable[[str], MachineRecord | None]) -> set[str]:
         """Once a cycle: keep what was noted, see what was decided; names whose standing changed."""
         self._settle(records)
         changes, self._unsaved = self._unsaved, {}
-        has_changed = await asyncio.to_thread(self._synchronise, changes)
+        await asyncio.to_thread(self._synchronise, changes)
         now = self._clock()
-        names = set(self._entries) if has_changed else set()
+        names = set(self._entries) if self.book.table is not self._judged_by else set()
+        self._judged_by = self.book.table
         names.update(name for name, offer in self._offers.items() if offer and offer.has_expired(now))
         stale = {name for name in names & self._entries.keys() if self._differs(name)}
         for name in stale & self._offers.keys():
@@ -122,13 +126,13 @@ class TrustGate:
                 del self._offers[name]
                 self._unsaved[self._entries[name].key] = clear_offer
 
-    def _synchronise(self, changes: dict[Key, Change]) -> bool:
+    def _synchronise(self, changes: dict[Key, Change]) -> None:
         if changes:
             try:
                 self.book.change(changes)
             except StoreError as error:
                 log.warning("what waits for approval cannot be kept: %s", error)
-        return self.book.refresh()
+        self.book.refresh()
 
     def _differs(self, name: str) -> bool:
         entry = self._entries[name]

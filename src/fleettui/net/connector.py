@@ -87,6 +87,10 @@ class Connector:
         trust = self._trust_for(plan_hops(machine, self._load_config())[-1])
         return any(key.kind != "revoked" for key in trust.keys + trust.fallback_keys)
 
+    def known_fingerprints_of(self, machine: Machine) -> tuple[str, ...]:
+        """Of the keys that known_hosts has for the machine."""
+        return self._trust_for(replace(plan_hops(machine, self._load_config())[-1], pins=())).expected
+
     async def read_host_key(self, machine: Machine, wanted: str | None = None) -> HostKeyOffer:
         """The key that the machine shows now; of several kinds the `wanted` one where it has it.
 
