@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fleettui.model.readings import CpuReading
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.probes.numbers import read_float
 
 CpuTimes = tuple[int, ...]
 """user nice system idle iowait irq softirq steal, in ticks. guest and guest_nice are left out: the kernel
@@ -13,11 +12,14 @@ already counts them in user and nice."""
 _FIELDS = 8
 _FIRST_SAMPLE = Unknown("needs two samples")
 _NO_TIME = Unknown("no time passed between the samples")
+_NO_STAT = Unknown("no /proc/stat")
+_NO_LOAD = Unknown("no /proc/loadavg")
+_NO_UPTIME = Unknown("no /proc/uptime")
 
 
 def parse_cpu_times(payload: bytes) -> CpuTimes | None:
     """The counters of the first line of /proc/stat; None when it is no such line."""
-    words = payload.split(b"\n", 1)[0].split()
+    words = payload.split(b"\n", 1)[0].split(None, _FIELDS + 1)
     if len(words) < 5 or words[0] != b"cpu":
         return None
     counters = words[1 : _FIELDS + 1]
@@ -30,10 +32,10 @@ def parse_cpu_times(payload: bytes) -> CpuTimes | None:
 def busy_percent(previous: CpuTimes | None, current: CpuTimes | None) -> Maybe[float]:
     """Share of time not idle between two samples, 0-100; a counter that went back counts as no change."""
     if current is None:
-        return Unknown("no /proc/stat")
+        return _NO_STAT
     if previous is None:
         return _FIRST_SAMPLE
-    steps = [max(0, after - before) for before, after in zip(previous, current, strict=True)]
+    steps = [after - before if after > before else 0 for before, after in zip(previous, current, strict=True)]
     whole = sum(steps)
     if whole <= 0:
         return _NO_TIME
@@ -42,18 +44,25 @@ def busy_percent(previous: CpuTimes | None, current: CpuTimes | None) -> Maybe[f
 
 def parse_load(payload: bytes) -> Maybe[tuple[float, float, float]]:
     """The three averages of /proc/loadavg."""
-    words = payload.decode("ascii", "replace").split()
-    if len(words) >= 3:
-        one, five, fifteen = read_float(words[0]), read_float(words[1]), read_float(words[2])
-        if isinstance(one, float) and isinstance(five, float) and isinstance(fifteen, float):
-            return one, five, fifteen
-    return Unknown("no /proc/loadavg")
+    words = payload.split(None, 3)
+    if len(words) < 3:
+        return _NO_LOAD
+    one, five, fifteen = _number(words[0]), _number(words[1]), _number(words[2])
+    if one is None or five is None or fifteen is None:
+        return _NO_LOAD
+    return one, five, fifteen
 
 
 def parse_uptime(payload: bytes) -> Maybe[float]:
     """Seconds since boot, first number of /proc/uptime."""
-    value = read_float(payload.decode("ascii", "replace").partition(" ")[0].strip())
-    return Unknown("no /proc/uptime") if isinstance(value, Unknown) else value
+    words = payload.split(None, 1)
+    value = _number(words[0]) if words else None
+    return _NO_UPTIME if value is None else value
+
+
+def _number(word: bytes) -> float | None:
+    """`34.12` of at most 15 characters."""
+    return float(word) if len(word) <= 15 and word.replace(b".", b"", 1).isdigit() else None
 
 
 def parse_cpu(

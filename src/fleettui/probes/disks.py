@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from fleettui.model.readings import DisksReading, DiskUse
+from fleettui.model.record import replace
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
-from fleettui.probes.loops_df import HUNG_EXIT
-from fleettui.probes.numbers import is_digits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Sources that are no disk of the machine: memory, kernel interfaces, images, layers of containers.
 _NO_DISK = frozenset(
@@ -17,42 +22,106 @@ _NO_DISK = frozenset(
     )
 )  # fmt: skip
 _NO_DEVICE = ("/dev/loop", "/dev/ram", "/dev/zram", "/dev/sr", "/dev/fd", "//")
-_NO_MOUNT = ("/proc", "/sys", "/dev", "/snap")
+_NO_MOUNT = (
+    "/proc", "/sys", "/dev", "/snap",
+    "/System/Volumes/VM", "/System/Volumes/Preboot", "/System/Volumes/Update", "/System/Volumes/xarts",
+    "/System/Volumes/iSCPreboot", "/System/Volumes/Hardware",
+)  # fmt: skip
+_OVERLAYS = ("overlay", "overlayfs", "aufs", "fuse-overlayfs")
+
+# Device, total, used, free, capacity, mount point. Device and mount point may hold blanks; BSD and busybox
+# print a free space below 0, `-` stands for what a file system does not tell.
+_ROW = re.compile(r"(\S+(?: \S+)*?)\s+(\d{1,15})\s+(\d{1,15})\s+(-?)(\d{1,15})\s+(?:\d{1,9}%|-)\s+(/.*)")
+_TIME_LIMIT_CODES = (124, 137, 143)
+_MAX_LINES = 5000
+_MAX_LINE = 1024
+_HEADER_WORDS = 5
 
 
 def parse_disks(payload: bytes, exit_code: int = 0) -> Maybe[DisksReading]:
-    """Real local file systems, each device once (at its shortest mount point), in df's order.
+    """Real local file systems, each once, in df's order.
 
-    Unknown when df gave no row; its exit code alone says nothing (one dead mount makes it 1).
+    Each device once (bind mounts, btrfs subvolumes), at its shortest mount point. The datasets of a ZFS pool
+    that share its free space are one row: the pool, used = the sum, total = used + free; a dataset with a
+    quota keeps a row of its own. Unknown when df gave no row; its exit code alone says nothing (one dead
+    mount makes it 1).
     """
-    found: dict[str, DiskUse] = {}
-    has_header = False
-    for line in payload.decode("utf-8", "replace").split("\n"):
-        has_header = has_header or line.startswith("Filesystem")
-        disk = _read_row(line)
-        if disk is not None:
-            known = found.get(disk.device)
-            if known is None or len(disk.mount) < len(known.mount):
-                found[disk.device] = disk
-    if found or has_header:
-        return DisksReading(tuple(found.values()))
-    if exit_code == HUNG_EXIT:
-        return Unknown("an earlier df still hangs (dead mount?); no second one is started")
-    if exit_code in (124, 137, 143):
+    rows, has_header = _read_rows(payload)
+    roots = [row for row in rows if row.device in _OVERLAYS and row.mount == "/"]
+    disks = _merge_pools(_once_each(row for row in rows if _is_disk(row)))
+    if roots and all(disk.mount != "/" for disk in disks):
+        disks = _with_container_root(roots[-1], disks)
+    if disks or (has_header and exit_code in (0, 1)):
+        return DisksReading(tuple(disks))
+    if exit_code in _TIME_LIMIT_CODES:
         return Unknown("df did not answer within its time limit (dead network mount?)")
     return Unknown("no df on the machine" if exit_code == 127 else f"df failed (exit code {exit_code})")
 
 
-def _read_row(line: str) -> DiskUse | None:
-    words = line.split(None, 5)
-    if len(words) != 6 or not all(is_digits(word) for word in words[1:4]) or words[5][:1] != "/":
-        return None
-    device, mount = words[0], words[5].rstrip()
+def _read_rows(payload: bytes) -> tuple[list[DiskUse], bool]:
+    """Rows with a size above 0, and whether a line looks like df's header, in whatever language."""
+    rows: list[DiskUse] = []
+    wrapped = ""
+    lines = payload.decode("utf-8", "replace").split("\n", _MAX_LINES)[:_MAX_LINES]
+    for line in lines:
+        text = line.rstrip()
+        if wrapped and text[:1] in (" ", "\t"):
+            text = wrapped + text  # a df without -P breaks the line after a long device name
+        # A whole row has a `%`; what has none and no blank is a device whose row follows.
+        wrapped = text if text and not text[0].isspace() and " " not in text else ""
+        found = _ROW.fullmatch(text) if len(text) <= _MAX_LINE else None
+        if found is not None and int(found[2]) > 0:
+            free = 0 if found[4] else int(found[5])
+            rows.append(
+                DiskUse(clean_text(found[6]), clean_text(found[1]), int(found[2]), int(found[3]), free)
+            )
+    return rows, len(lines[0].split()) >= _HEADER_WORDS
+
+
+def _is_disk(row: DiskUse) -> bool:
+    device, mount = row.device, row.mount
     if device in _NO_DISK or device.startswith(_NO_DEVICE) or (":" in device and device[0] != "/"):
-        return None
-    if any(mount == place or mount.startswith(place + "/") for place in _NO_MOUNT):
-        return None
-    total = int(words[1])
-    if total == 0:
-        return None
-    return DiskUse(clean_text(mount), clean_text(device), total, int(words[2]), int(words[3]))
+        return False
+    return not any(mount == place or mount.startswith(place + "/") for place in _NO_MOUNT)
+
+
+def _once_each(rows: Iterable[DiskUse]) -> list[DiskUse]:
+    found: dict[str, DiskUse] = {}
+    for row in rows:
+        known = found.get(row.device)
+        if known is None or len(row.mount) < len(known.mount):
+            found[row.device] = row
+    return list(found.values())
+
+
+def _merge_pools(disks: list[DiskUse]) -> list[DiskUse]:
+    """ZFS: df says `pool/dataset` for a device. Free space differs only by what changed between two rows."""
+    merged: list[DiskUse] = []
+    pools: dict[str, int] = {}
+    for disk in disks:
+        pool = disk.device.partition("/")[0]
+        if disk.device[:1] == "/" or not pool:
+            merged.append(disk)
+            continue
+        at = pools.get(pool)
+        if at is None:
+            pools[pool] = len(merged)
+            merged.append(disk)
+        elif abs(merged[at].free_kib - disk.free_kib) <= merged[at].free_kib // 100:
+            merged[at] = _join(merged[at], disk, pool)
+        else:
+            merged.append(disk)
+    return merged
+
+
+def _join(one: DiskUse, other: DiskUse, pool: str) -> DiskUse:
+    used, free = one.used_kib + other.used_kib, one.free_kib
+    mount = min(one.mount, other.mount, key=len)
+    return DiskUse(mount, pool, used + free, used, free)
+
+
+def _with_container_root(root: DiskUse, disks: list[DiskUse]) -> list[DiskUse]:
+    """A container's `/` is an overlay on a disk of which df shows a file (`/etc/hosts`): one row."""
+    same = [disk for disk in disks if (disk.total_kib, disk.free_kib) == (root.total_kib, root.free_kib)]
+    others = [disk for disk in disks if disk not in same]
+    return [replace(root, device=same[0].device if same else root.device), *others]

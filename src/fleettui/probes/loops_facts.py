@@ -153,7 +153,7 @@ _TOOLS = r"""
       [ $r -ne 0 ] && [ $r -lt 124 ] || break;
     done;
     add runtime $r "$v";;
-  clock) v=$(exec date +%s </dev/null); add clock $? "$v";;
+  clock) v=$(exec date +%s.%N </dev/null); add clock $? "$v";;
 """  # noqa: E501 - one regular expression
 
 FACTS_LOOP = (_START, _FAST + _FILES + CGROUPS_CASE + DISKS_CASE + _TOOLS + BLOCKS_CASE)

@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
-from fleettui.model.readings import MemoryReading
+from fleettui.model.readings import MemoryDetails, MemoryLimit, MemoryReading
 from fleettui.model.unknown import Maybe, Unknown
+from fleettui.probes.cgroups import parse_memory_limits
 
 _NO_LINE = Unknown("not in /proc/meminfo")
-_KEYS = (b"MemTotal", b"MemAvailable", b"SwapTotal", b"SwapFree")
+_NO_TOTAL = Unknown("MemTotal is 0")
+_KEYS = (b"MemTotal:", b"MemFree:", b"MemAvailable:", b"SwapTotal:", b"SwapFree:")
+_LIMIT = b"Limit:"
 
 
-def parse_memory(payload: bytes) -> MemoryReading:
-    """The reading of section `mem`; a missing line (MemAvailable before Linux 3.14) is Unknown."""
-    found: dict[bytes, int] = {}
-    for line in payload.split(b"\n"):
-        key, _, rest = line.partition(b":")
-        if key in _KEYS:
-            words = rest.split()
-            if words and words[0].isdigit() and len(words[0]) < 16:
-                found[key] = int(words[0])
-    total = found.get(b"MemTotal")
+def parse_memory(payload: bytes, details: MemoryDetails | None = None) -> MemoryReading:
+    """The reading of section `mem`; a missing line (MemAvailable before Linux 3.14) is Unknown.
+
+    The loop adds a line for each cgroup limit; one that the machine's size already sets is none. lxcfs sets
+    MemAvailable to MemFree: the reading then says that more may be available.
+    """
+    limits: tuple[MemoryLimit, ...] = ()
+    at = payload.find(_LIMIT)
+    meminfo = payload if at < 0 else payload[:at]
+    words = meminfo.split()
+    if words[2::3].count(b"kB") * 3 == len(words):
+        found = dict(zip(words[::3], words[1::3], strict=True))
+    else:
+        found = _find_lines(meminfo)
+    total, free, available, swap_total, swap_free = _read_kib(found)
+    if at >= 0:
+        limits = parse_memory_limits(payload[at:], None if isinstance(total, Unknown) else total)
     return MemoryReading(
-        total or (_NO_LINE if total is None else Unknown("MemTotal is 0")),
-        _known(found.get(b"MemAvailable")),
-        _known(found.get(b"SwapTotal")),
-        _known(found.get(b"SwapFree")),
+        total or _NO_TOTAL,
+        available,
+        swap_total,
+        swap_free,
+        available == free and not isinstance(available, Unknown),
+        limits,
+        details,
     )
 
 
-def _known(value: int | None) -> Maybe[int]:
-    return _NO_LINE if value is None else value
+def _find_lines(payload: bytes) -> dict[bytes, bytes]:
+    """First value of each of our keys, where other lines stand between them."""
+    found: dict[bytes, bytes] = {}
+    for line in payload.split(b"\n"):
+        words = line.split(None, 2)
+        if len(words) > 1 and words[0] in _KEYS:
+            found.setdefault(words[0], words[1])
+    return found
+
+
+def _read_kib(found: dict[bytes, bytes]) -> list[Maybe[int]]:
+    words = [found[key] for key in _KEYS if key in found]
+    if len(words) == len(_KEYS) and b"".join(words).isdigit() and max(map(len, words)) < 16:
+        return [*map(int, words)]
+    return [_kib(found.get(key)) for key in _KEYS]
+
+
+def _kib(word: bytes | None) -> Maybe[int]:
+    return int(word) if word is not None and word.isdigit() and len(word) < 16 else _NO_LINE

@@ -1,62 +1,58 @@
-"""What changes rarely: `uname -srm`, /etc/os-release (os-release(5)), /proc/cpuinfo."""
+"""What changes rarely: `uname -srm`, /etc/os-release (os-release(5)), the processor, containers."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 
 from fleettui.model.readings import SystemReading
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
-from fleettui.probes.numbers import is_digits
+from fleettui.probes.cpuinfo import count_cpus, parse_cpuinfo
 
-# ARM prints numbers instead of a model name. Source of the pairs: util-linux, lscpu-arm.c.
-_ARM_IMPLEMENTERS = {"0x41": "ARM", "0x4e": "NVIDIA", "0x51": "Qualcomm", "0x61": "Apple", "0xc0": "Ampere"}
-_ARM_PARTS = {
-    ("0x41", "0xd03"): "Cortex-A53",
-    ("0x41", "0xd05"): "Cortex-A55",
-    ("0x41", "0xd07"): "Cortex-A57",
-    ("0x41", "0xd08"): "Cortex-A72",
-    ("0x41", "0xd09"): "Cortex-A73",
-    ("0x41", "0xd0b"): "Cortex-A76",
-    ("0x41", "0xd0c"): "Neoverse-N1",
-    ("0x41", "0xd40"): "Neoverse-V1",
-    ("0x41", "0xd41"): "Cortex-A78",
-    ("0x41", "0xd42"): "Cortex-A78AE",
-    ("0x41", "0xd44"): "Cortex-X1",
-    ("0x41", "0xd49"): "Neoverse-N2",
-    ("0x41", "0xd4f"): "Neoverse-V2",
-    ("0x41", "0xd80"): "Cortex-A520",
-    ("0x41", "0xd81"): "Cortex-A720",
-    ("0x41", "0xd82"): "Cortex-X4",
-    ("0x41", "0xd84"): "Neoverse-V3",
-    ("0x41", "0xd85"): "Cortex-X925",
-    ("0x41", "0xd87"): "Cortex-A725",
-    ("0x41", "0xd8e"): "Neoverse-N3",
-    ("0x4e", "0x003"): "Denver 2",
-    ("0x4e", "0x004"): "Carmel",  # codespell:ignore
-    ("0xc0", "0xac3"): "Ampere-1",
-    ("0xc0", "0xac4"): "Ampere-1A",
-}
+_CUT = Unknown("/proc/cpuinfo was cut")
+_CONTAINER_PATHS = (("kubepods", "kubernetes"), ("libpod", "podman"), ("docker", "docker"), ("lxc", "lxc"))
+_VERSION = re.compile(r"\b\d{1,4}(?:\.\d{1,4}){1,3}(?:[-+~][0-9A-Za-z.]{1,20})?")
+_RUNTIMES = {"docker": "Docker", "podman": "podman", "containerd": "containerd"}
 
 
-def parse_system(uname: bytes, os_release: bytes, cpuinfo: bytes) -> SystemReading:
-    """The reading of sections `uname`, `os`, `cpu`."""
+def parse_system(
+    uname: bytes, os_release: bytes, cpuinfo: bytes, host: bytes = b"", *, is_cpuinfo_cut: bool = False
+) -> SystemReading:
+    """The reading of sections `uname`, `os`, `cpu`, `host`; each may be empty."""
     kernel, arch, system = _read_uname(uname)
-    model, cores = parse_cpuinfo(cpuinfo)
+    model, counted = parse_cpuinfo(cpuinfo)
+    facts = _host_lines(host)
+    online = count_cpus(facts.get("online", ""))
+    cores = online or (_CUT if is_cpuinfo_cut else counted)
     name: Maybe[str] = parse_os_name(os_release)
     if isinstance(name, Unknown) and system != "Linux" and system:
         name = system
-    return SystemReading(name, kernel, arch, model, cores)
+    container = facts.get("container") or None
+    allowed = count_cpus(facts.get("allowed", "")) if container else None
+    is_limited = allowed is not None and not isinstance(cores, Unknown) and allowed < cores
+    boot_id: Maybe[str] = facts.get("boot") or Unknown("no boot_id")
+    limit = float(allowed) if is_limited and allowed else None
+    return SystemReading(name, kernel, arch, model, cores, limit, container, boot_id=boot_id)
+
+
+def read_system_name(uname: bytes) -> str:
+    """`Linux`, `Darwin`, `FreeBSD`, …; empty when uname gave nothing."""
+    words = uname.split(None, 1)
+    return clean_text(words[0], 20) if words else ""
 
 
 def _read_uname(payload: bytes) -> tuple[Maybe[str], Maybe[str], str]:
-    """Kernel, architecture and system name; `Linux` is left out of the kernel."""
+    """Kernel, architecture and system name; `Linux` is left out of the kernel.
+
+    Without a `uname` the kernel's own files give name and release, and the architecture only since Linux 6.1.
+    """
     words = clean_text(payload.split(b"\n", 1)[0]).split()
-    if len(words) < 3:
+    if len(words) < 2:
         missing = Unknown("uname gave nothing")
         return missing, missing, words[0] if words else ""
-    release = " ".join(words[1:-1])
-    return (release if words[0] == "Linux" else f"{words[0]} {release}"), words[-1], words[0]
+    arch: Maybe[str] = words[-1] if len(words) > 2 else Unknown("no uname on the machine")
+    release = " ".join(words[1:-1] if len(words) > 2 else words[1:])
+    return (release if words[0] == "Linux" else f"{words[0]} {release}"), arch, words[0]
 
 
 def parse_os_name(payload: bytes) -> Maybe[str]:
@@ -70,43 +66,36 @@ def parse_os_name(payload: bytes) -> Maybe[str]:
     return found.get("PRETTY_NAME") or found.get("NAME") or Unknown("no os-release")
 
 
-def parse_cpuinfo(payload: bytes) -> tuple[Maybe[str], Maybe[int]]:
-    """Processor model and number of logical processors; mixed ARM cores as `10 × … + 10 × …`."""
-    models: Counter[str] = Counter()
-    parts: Counter[tuple[str, str]] = Counter()
-    processors = 0
-    implementer = ""
+def parse_runtime(payload: bytes, exit_code: int = 0) -> Maybe[str]:
+    """`Docker 27.3.1` of `docker --version`, `podman --version` or `containerd --version`."""
+    text = clean_text(payload.split(b"\n", 1)[0])
+    kind = _RUNTIMES.get(text.partition(" ")[0].lower())
+    version = _VERSION.search(text)
+    if exit_code or kind is None or version is None:
+        return Unknown(
+            "no container runtime" if exit_code in (0, 127) else "container runtime did not answer"
+        )
+    return f"{kind} {version[0]}"
+
+
+def _host_lines(payload: bytes) -> dict[str, str]:
+    """First value of each kind of line of section `host`; `container` from the surest sign.
+
+    systemd tells in /run/systemd/container; runtimes leave files; the cgroup of process 1 names them where
+    the container has no namespace of its own; lxcfs mounted over /proc is LXC.
+    """
+    found: dict[str, str] = {}
+    signs: list[str] = []
     for line in payload.decode("utf-8", "replace").split("\n"):
-        key, colon, value = line.partition(":")
-        key, value = key.strip(), value.strip()
-        if not colon:
-            continue
-        if key == "processor":
-            # ppc64 and x86 number them; old ARM kernels print the model's name here once.
-            processors += is_digits(value)
-        elif key == "model name" and value:
-            models[clean_text(value, 100)] += 1
-        elif key == "CPU implementer":
-            implementer = value.lower()
-        elif key == "CPU part":
-            parts[implementer, value.lower()] += 1
-    cores: Maybe[int] = processors or Unknown("no /proc/cpuinfo")
-    if parts:
-        return _name_arm(parts), cores
-    if models:
-        return models.most_common(1)[0][0], cores
-    return Unknown("no model name in /proc/cpuinfo"), cores
-
-
-def _name_arm(parts: Counter[tuple[str, str]]) -> str:
-    names = {pair: _ARM_PARTS.get(pair, "") for pair in parts}
-    if len(parts) == 1:
-        pair = next(iter(parts))
-        return f"{_ARM_IMPLEMENTERS.get(pair[0], 'ARM')} {names[pair] or _pair_text(pair)}"
-    # Larger cores first: Cortex-X925 before Cortex-A725.
-    labels = sorted(((names[pair] or _pair_text(pair), count) for pair, count in parts.items()), reverse=True)
-    return clean_text(" + ".join(f"{count} × {label}" for label, count in labels))
-
-
-def _pair_text(pair: tuple[str, str]) -> str:
-    return clean_text("/".join(pair), 20)
+        kind, _, value = line.partition(" ")
+        value = clean_text(value, 400)
+        if kind == "container" and value:
+            signs.append("lxc" if value == "lxcfs" else value[:40])
+        elif kind == "cgroup":
+            path = value.rpartition(":")[2]
+            signs += [name for word, name in _CONTAINER_PATHS if word in path]
+        elif value:
+            found.setdefault(kind, value)
+    if signs:
+        found["container"] = "kubernetes" if "kubernetes" in signs else signs[0]
+    return found
