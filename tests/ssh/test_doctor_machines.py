@@ -183,7 +183,7 @@ async def test_nvidia_smi_that_is_not_there(sshd_rig: SshdRig) -> None:
         "no nvidia-smi in PATH and the usual places; the file declares 2 GPUs"
         in declared["gpu_tool"].evidence
     )
-    assert declared.skipped_for("needs nvidia-smi") == ["driver", "persistence"]
+    assert declared.skipped_for("needs GPU tool") == ["driver", "persistence"]
     assert open_["gpu_tool"].state == "skip"
     assert open_["gpu_tool"].evidence == "no GPU tool found, and the file declares no GPU"
     assert "fail" not in {open_[name].state for name in ("gpu_tool", "driver", "persistence")}

@@ -9,7 +9,8 @@ from fleettui.fleet.doctor.check import split_advice
 from fleettui.fleet.doctor.engines import judge_engine, judge_forwarding
 from fleettui.fleet.doctor.file import judge_broken_file
 from fleettui.fleet.doctor.gpu import judge_driver, judge_persistence, judge_tool
-from fleettui.fleet.doctor.gpu_answer import GpuAnswer
+from fleettui.fleet.doctor.gpu_amd import is_about_amd, judge_amd_driver, judge_amd_tool, read_amd_cards
+from fleettui.fleet.doctor.gpu_answer import AmdAnswer, GpuAnswer
 from fleettui.fleet.doctor.login import judge_host_key, judge_name, judge_tcp
 from fleettui.fleet.doctor.run import broken_checkups
 from fleettui.fleet.doctor.shell import judge_no_shell, judge_shell
@@ -22,6 +23,7 @@ from fleettui.model.unknown import Unknown
 from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.login_steps import LoginSteps
 from fleettui.probes.doctor import Account, ClockTime, JournalAnswer, RootMount
+from fleettui.probes.frames import Section
 from fleettui.probes.nvidia_problems import read_problem
 
 ADA = Machine("ada", "gpu-host", "ada.lan", gpus=(DeclaredGpu("RTX 4090", 24.0),) * 2)
@@ -177,6 +179,46 @@ class TestGpu:
             failed = [outcome for outcome in outcomes if outcome.state == "fail"]
             assert failed
             assert all(outcome.hint and "its own text" in outcome.evidence for outcome in failed)
+
+
+class TestAmd:
+    CARDS = Section(0, b"card 0000:03:00.0 1\nmem_info_vram_total 25753026560\ncard 0000:0a:00.0 2\n")
+    TOOL = Section(0, b"/opt/rocm/bin/amd-smi")
+    MI300 = Machine("mia", "gpu-host", "mia.lan", gpus=(DeclaredGpu("AMD Instinct MI300X", 192.0),) * 2)
+
+    def test_what_the_kernel_lists(self) -> None:
+        assert read_amd_cards(self.CARDS, self.TOOL) == AmdAnswer(2, (), "/opt/rocm/bin/amd-smi")
+        unbound = read_amd_cards(Section(6, b"unbound 0000:03:00.0\n"), Section(0, b""))
+        assert unbound == AmdAnswer(0, ("0000:03:00.0",), "")
+        for code in (64, 127):
+            assert read_amd_cards(Section(code, b""), Section(code, b"")) == AmdAnswer()
+
+    def test_a_graphics_unit_is_no_stand_in_for_a_declared_nvidia_card(self) -> None:
+        two = AmdAnswer(2)
+        assert is_about_amd(self.MI300, two)
+        assert is_about_amd(Machine("open", "host", "open.lan"), two)
+        assert not is_about_amd(ADA, two)
+        assert not is_about_amd(self.MI300, AmdAnswer())
+
+    def test_the_tool(self) -> None:
+        tool = "/opt/rocm/bin/amd-smi"
+        good = judge_amd_tool(AmdAnswer(2, (), tool, took_s=0.52))
+        assert (good.state, good.evidence) == ("pass", f"{tool} in 520 ms")
+        assert judge_amd_tool(AmdAnswer(2)).state == "warn"
+        late = judge_amd_tool(AmdAnswer(2, (), tool, is_late=True))
+        assert (late.state, late.evidence) == ("fail", f"{tool} did not answer within 3 s and was ended")
+        assert "hangs" in judge_amd_tool(AmdAnswer(2, (), tool, 75)).evidence
+        assert judge_amd_tool(AmdAnswer(2, (), tool, 76)).state == "pass"
+        refused = judge_amd_tool(AmdAnswer(2, (), tool, 1, "Unable to open /dev/kfd: Permission denied"))
+        assert refused.state == "fail"
+        assert "groups render and video" in (refused.hint or "")
+
+    def test_the_driver(self) -> None:
+        assert judge_amd_driver(AmdAnswer(2), self.MI300).evidence == "amdgpu, 2 GPUs"
+        assert judge_amd_driver(AmdAnswer(1), self.MI300).state == "warn"
+        unbound = judge_amd_driver(AmdAnswer(0, ("0000:03:00.0",)), self.MI300)
+        assert (unbound.state, unbound.evidence) == ("fail", "no driver for 0000:03:00.0")
+        assert "modprobe amdgpu" in (unbound.hint or "")
 
 
 class TestEngines:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from fleettui.fleet.doctor.check import LIMIT_S
-from fleettui.fleet.doctor.gpu_answer import GpuAnswer
+from fleettui.fleet.doctor.gpu_answer import AmdAnswer, GpuAnswer
 from fleettui.fleet.doctor.watched_login import WatchedLogin
 from fleettui.fleet.loop_feed import LoopFeed
 from fleettui.model.machine import EngineEndpoint, Machine
@@ -47,6 +47,8 @@ class Context:
         self.login = WatchedLogin(self.link, self.steps, machine.ssh.host or machine.hostname)
         self.account: Account | None = None
         self.gpu: GpuAnswer | None = None
+        self.amd: AmdAnswer | None = None
+        """Set where AMD cards are what is to be checked."""
         self.engines: dict[EngineEndpoint, EngineReading] = {}
         """What each engine said."""
         self._feeds: dict[LoopKind, LoopFeed] = {}

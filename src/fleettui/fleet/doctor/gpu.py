@@ -8,6 +8,13 @@ from collections.abc import Sequence
 
 from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, passed, skipped, warned
 from fleettui.fleet.doctor.context import Context, NoAnswer
+from fleettui.fleet.doctor.gpu_amd import (
+    ask_amd_tool,
+    is_about_amd,
+    judge_amd_driver,
+    judge_amd_tool,
+    read_amd_cards,
+)
 from fleettui.fleet.doctor.gpu_answer import GpuAnswer
 from fleettui.model.gpu import GpuProblem, GpuProblemCode, GpuReading
 from fleettui.model.machine import Machine
@@ -151,15 +158,19 @@ def judge_persistence(modes: Sequence[Maybe[bool]]) -> Outcome:
 
 
 async def _check_tool(context: Context) -> Outcome:
-    answer = context.gpu = await _ask_tool(context)
-    return judge_tool(answer, context.machine)
-
-
-async def _ask_tool(context: Context) -> GpuAnswer:
-    """Look for the tool, ask it for the cards; again without a field that the driver refuses."""
     until = time.monotonic() + LIMIT_S
-    found = (await context.ask("gpu", "find")).sections.get("find", _NOTHING)
-    path = clean_text(found.payload)
+    sections = (await context.ask("gpu", "find", "amd", "amd-find")).sections
+    path = clean_text(sections.get("find", _NOTHING).payload)
+    amd = read_amd_cards(sections.get("amd", _NOTHING), sections.get("amd-find", _NOTHING))
+    if not path and is_about_amd(context.machine, amd):
+        context.amd = await ask_amd_tool(context, amd, until - time.monotonic())
+        return judge_amd_tool(context.amd)
+    context.gpu = await _ask_nvidia(context, path, until)
+    return judge_tool(context.gpu, context.machine)
+
+
+async def _ask_nvidia(context: Context, path: str, until: float) -> GpuAnswer:
+    """Ask nvidia-smi for the cards; again without a field that the driver refuses."""
     refused: frozenset[str] = frozenset()
     while True:
         asked_at = time.monotonic()
@@ -192,12 +203,16 @@ async def _ask_persistence(context: Context) -> tuple[Maybe[bool], ...]:
 
 
 async def _check_driver(context: Context) -> Outcome:
+    if context.amd is not None:
+        return judge_amd_driver(context.amd, context.machine)
     account = context.account
     user = account.user if account is not None and not isinstance(account.user, Unknown) else "the user"
     return judge_driver(context.gpu or GpuAnswer(""), context.machine, user)
 
 
 async def _check_persistence(context: Context) -> Outcome:
+    if context.amd is not None:
+        return skipped("NVIDIA only")
     answer = context.gpu
     problem = answer.reading.problem if answer is not None and answer.reading is not None else None
     if problem is not None:
@@ -216,7 +231,7 @@ def not_without_gpus(context: Context) -> str | None:
 
 
 GPU_CHECKS = (
-    Check("gpu_tool", "nvidia-smi", _check_tool, ("shell",), not_without_gpus, has_own_limit=True),
+    Check("gpu_tool", "GPU tool", _check_tool, ("shell",), not_without_gpus, has_own_limit=True),
     Check("driver", "driver", _check_driver, ("gpu_tool",), not_without_gpus),
     Check("persistence", "persistence", _check_persistence, ("driver",), not_without_gpus),
 )

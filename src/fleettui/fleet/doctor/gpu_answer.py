@@ -18,3 +18,24 @@ class GpuAnswer:
     """From the question to the answer, the way there and back included."""
     is_late: bool = False
     """It did not answer within the limit and was ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class AmdAnswer:
+    """What the kernel and the tool say of AMD cards."""
+
+    cards: int = 0
+    """With the amdgpu driver."""
+    unbound: tuple[str, ...] = ()
+    """Bus ids of cards without a driver."""
+    tool: str = ""
+    """Path of amd-smi or rocm-smi; empty: neither is there."""
+    exit_code: int = 0
+    said: str = ""
+    """The tool's own text where it failed."""
+    took_s: float = 0.0
+    is_late: bool = False
+
+    @property
+    def has_cards(self) -> bool:
+        return self.cards > 0 or bool(self.unbound)
