@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+import threading
 
+import asyncssh
 import pytest
 from doctor_runs import Found, examine
 from sshd_rig import SshdRig, SshdServer, black_hole, free_port
 
 from fleettui.fleet.trust_book import TrustBook
-from fleettui.model.machine import Machine
+from fleettui.model.machine import EngineEndpoint, Machine, SshSettings
 from fleettui.model.record import replace
 from fleettui.model.trust import TrustDecision, TrustKind
 
@@ -159,6 +161,28 @@ async def test_a_name_that_does_not_resolve(sshd_rig: SshdRig) -> None:
     assert "network.hostname" in (found["address"].hint or "")
 
 
+async def test_a_name_server_that_gives_no_answer_costs_3_s(
+    sshd_rig: SshdRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = sshd_rig.start()
+    release = threading.Event()
+
+    def hang(*_: object) -> list[object]:
+        release.wait(30)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    try:
+        found = await one(sshd_rig, replace(sshd_rig.machine(server), hostname="ada.lan"))
+    finally:
+        release.set()
+    assert found["name"].state == "fail"
+    assert found["name"].evidence == "ada.lan: the name server gave no answer within 3 s"
+    assert "DNS" in (found["name"].hint or "")
+    assert found["address"].state == "fail"
+    assert "no answer of the name server within 3 s" in found["address"].evidence
+
+
 async def test_a_closed_port(sshd_rig: SshdRig) -> None:
     server = sshd_rig.start()
     machine = sshd_rig.machine(server)
@@ -215,6 +239,38 @@ async def test_jump_hosts_are_part_of_the_way(sshd_rig: SshdRig) -> None:
     assert found["shell"].state == "pass"
     assert refused["tcp"].state == "fail"
     assert refused["tcp"].evidence == f"jump host {closed}: connection refused"
+
+
+async def test_windows_has_no_posix_shell_to_check(sshd_rig: SshdRig) -> None:
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    ollama = sshd_rig.ollama("0.0.0.0")
+    listener = await asyncssh.listen(
+        "127.0.0.1",
+        0,
+        server_host_keys=[key],
+        server_version="OpenSSH_for_Windows_9.5",
+        authorized_client_keys=str(sshd_rig.identity.with_suffix(".pub")),
+        process_factory=lambda process: process.exit(1),
+        server_factory=Forwarding,
+    )
+    async with listener:
+        port = listener.get_port()
+        sshd_rig.known_hosts.write_text(f"[127.0.0.1]:{port} {key.export_public_key().decode()}")
+        machine = Machine("win", "gpu-host", "127.0.0.1", ollama.port, ssh=SshSettings(port=port))
+        machine = replace(machine, engines=(EngineEndpoint("ollama", ollama.port),))
+        found = await one(sshd_rig, machine)
+    assert found.checkup.verdict == "pass", found.checkup
+    assert found["authentication"].evidence.endswith("OpenSSH_for_Windows_9.5")
+    assert found.skipped_for("Windows: no POSIX shell") == ["shell", "clock", "journal", "disk"]
+    assert found.states()["engine"] == "pass"
+    assert found["gpu_tool"].state == "skip"
+
+
+class Forwarding(asyncssh.SSHServer):
+    """Lets every connection through."""
+
+    def connection_requested(self, *_: object) -> bool:
+        return True
 
 
 FORCED = {

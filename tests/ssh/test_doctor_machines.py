@@ -213,6 +213,16 @@ async def test_a_hung_nvidia_smi_costs_3_s_and_is_not_left_behind(sshd_rig: Sshd
     await until(lambda: not server.remote_processes())
 
 
+async def test_a_server_that_allows_one_session_is_told(sshd_rig: SshdRig) -> None:
+    server = sshd_rig.start(options={"MaxSessions": "1"})
+    (found,) = await examine(sshd_rig.settings(), with_gpus(sshd_rig.machine(server)))
+    assert found["shell"].state == "pass"
+    assert found["gpu_tool"].state == "fail"
+    assert "limits sessions" in found["gpu_tool"].evidence
+    assert "MaxSessions" in (found["gpu_tool"].hint or "")
+    assert found["disk"].state == "pass"
+
+
 async def test_a_journal_that_may_not_be_read_names_the_group(sshd_rig: SshdRig) -> None:
     server = sshd_rig.start()
     hint = "echo 'Hint: You are currently not seeing messages from other users and the system.' >&2"
