@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from fleettui.fleet.needs import FAST_FACTS
 from fleettui.fleet.source_record import SourceRecord
-from fleettui.model.readings import CpuReading, DisksReading, MemoryReading, NetReading, SystemReading
+from fleettui.fleet.system_record import SystemRecord
+from fleettui.model.readings import (
+    CpuReading,
+    DisksReading,
+    MemoryDetails,
+    MemoryReading,
+    NetReading,
+    SystemReading,
+)
 from fleettui.model.unknown import Unknown
 from fleettui.probes.cpu import CpuTimes, parse_cpu
 from fleettui.probes.disks import parse_disks
 from fleettui.probes.frames import Frame, Section
 from fleettui.probes.memory import parse_memory
-from fleettui.probes.net import NetCounters, parse_net
-from fleettui.probes.system import parse_system
+from fleettui.probes.memory_details import parse_memory_details
+from fleettui.probes.net import NOTHING_UNCOUNTED, NetCounters, parse_net, parse_uncounted
 
 NOTHING = Section(0, b"")
 SOURCE_OF_SECTION = {"stat": "cpu", "mem": "memory", "net": "net", "disks": "disks", "uname": "system"}
+_TITLES = {"cpu": "CPU", "memory": "memory", "net": "network rates"}
 
 
 class FactsRecord:
@@ -24,11 +36,18 @@ class FactsRecord:
         self.memory: MemoryReading | None = None
         self.disks: DisksReading | None = None
         self.net: NetReading | None = None
-        self.system: SystemReading | None = None
         self.sources = {name: SourceRecord() for name in ("cpu", "memory", "disks", "net", "system")}
+        self._system = SystemRecord()
+        self._details: MemoryDetails | None = None
+        self._uncounted = NOTHING_UNCOUNTED
         self._cpu_times: CpuTimes | None = None
         self._net_counters: NetCounters | None = None
         self._samples = 0
+
+    @property
+    def system(self) -> SystemReading | None:
+        """What changes rarely; the same object while it did not."""
+        return self._system.reading
 
     @property
     def has_rates(self) -> bool:
@@ -47,37 +66,48 @@ class FactsRecord:
             source = SOURCE_OF_SECTION.get(section)
             if source is not None:
                 self.sources[source].ask(now)
+        if sections is not FAST_FACTS:
+            self._system.ask(sections, now)
 
     def take(self, frame: Frame, now: float) -> None:
         """Read every section of a frame."""
         sections = frame.sections
+        if len(sections) > len(FAST_FACTS) or "stat" not in sections:
+            self._take_slow(sections, now)
         if "stat" in sections:
             self._samples += 1
             self._take_cpu(sections, now)
         if "mem" in sections:
             self._take_memory(sections["mem"], now)
         if "net" in sections:
-            at_s = now if self.cpu is None or isinstance(self.cpu.uptime_s, Unknown) else self.cpu.uptime_s
-            self.net, self._net_counters = parse_net(sections["net"].payload, at_s, self._net_counters)
-            self.sources["net"].succeed(now)
-        if "disks" in sections:
-            self._take_disks(sections["disks"], now)
-        if "uname" in sections:
-            self.system = parse_system(
-                sections["uname"].payload,
-                sections.get("os", NOTHING).payload,
-                sections.get("cpu", NOTHING).payload,
-            )
-            self.sources["system"].succeed(now)
+            self._take_net(sections["net"], now)
 
-    def hang_disks(self, now: float) -> None:
-        """df did not come back; it is not asked again on this connection."""
-        self.sources["disks"].fail("df does not answer: a file system hangs; see mounts of the machine", now)
+    def hang(self, asked: Collection[str], now: float) -> None:
+        """The tool of a section did not come back; it is not asked again on this connection."""
+        if "disks" in asked:
+            self.sources["disks"].fail(
+                "df does not answer: a file system hangs; see mounts of the machine", now
+            )
+        self._system.hang(asked)
 
     def end(self, text: str, now: float) -> None:
         """The loop itself ended while the connection stands."""
         for source in self.sources.values():
             source.fail(text, now)
+
+    def _take_slow(self, sections: dict[str, Section], now: float) -> None:
+        """What is not asked on each tick, before what it explains."""
+        if "uname" in sections:
+            self.sources["system"].succeed(now)
+        self._system.take(sections, now)
+        if "links" in sections:
+            self._uncounted = parse_uncounted(sections["links"].payload)
+        if "cgroup" in sections:
+            names = ("arc", "psi", "swaps", "cgroup")
+            details = parse_memory_details(*(sections.get(name, NOTHING).payload for name in names))
+            self._details = self._details if details == self._details else details
+        if "disks" in sections:
+            self._take_disks(sections["disks"], now)
 
     def _take_cpu(self, sections: dict[str, Section], now: float) -> None:
         reading, self._cpu_times = parse_cpu(
@@ -86,19 +116,28 @@ class FactsRecord:
             sections.get("uptime", NOTHING).payload,
             self._cpu_times,
         )
-        self.cpu = reading
         if self._cpu_times is None:
-            self.sources["cpu"].fail("/proc/stat cannot be read", now)
-        else:
-            self.sources["cpu"].succeed(now)
+            self._fail("cpu", "/proc/stat cannot be read", now)
+            return
+        self.cpu = reading
+        self.sources["cpu"].succeed(now)
 
     def _take_memory(self, section: Section, now: float) -> None:
-        reading = parse_memory(section.payload)
+        reading = parse_memory(section.payload, self._details)
         if isinstance(reading.total_kib, Unknown):
-            self.sources["memory"].fail("/proc/meminfo cannot be read", now)
+            self._fail("memory", "/proc/meminfo cannot be read", now)
             return
         self.memory = reading
         self.sources["memory"].succeed(now)
+
+    def _take_net(self, section: Section, now: float) -> None:
+        if section.exit_code and not section.payload:
+            self._net_counters = None
+            self._fail("net", "/proc/net/dev cannot be read", now)
+            return
+        at_s = now if self.cpu is None or isinstance(self.cpu.uptime_s, Unknown) else self.cpu.uptime_s
+        self.net, self._net_counters = parse_net(section.payload, at_s, self._net_counters, self._uncounted)
+        self.sources["net"].succeed(now)
 
     def _take_disks(self, section: Section, now: float) -> None:
         reading = parse_disks(section.payload, section.exit_code)
@@ -107,3 +146,11 @@ class FactsRecord:
             return
         self.disks = reading
         self.sources["disks"].succeed(now)
+
+    def _fail(self, source: str, error: str, now: float) -> None:
+        """A file of /proc is missing: an error on Linux, and what other systems do not have."""
+        if self._system.is_foreign:
+            text = f"{_TITLES[source]} not available on {self._system.name}"
+            self.sources[source].drop(text, now)
+        else:
+            self.sources[source].fail(error, now)

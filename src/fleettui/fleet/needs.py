@@ -12,8 +12,20 @@ FAST_FACTS = ("stat", "load", "uptime", "mem", "net")
 RATE_FACTS = ("stat", "load", "uptime", "net")
 """Those of them that rates are made of."""
 
-SYSTEM_FACTS = ("uname", "os", "cpu")
+SYSTEM_FACTS = ("uname", "os", "cpu", "host")
 """Asked once for each connection."""
+
+LATER_FACTS = ("blocks", "runtime")
+"""Asked once too, but not before the first answer: they start tools."""
+
+MEMORY_FACTS = ("cgroup", "arc", "psi", "swaps")
+"""What MemAvailable does not say; files only."""
+
+MINUTE_FACTS = ("links", "clock")
+"""Network cards come and go; clocks drift."""
+
+MEMORY_PERIOD_S = 10.0
+MINUTE_PERIOD_S = 60.0
 
 DISKS_PERIOD_S = 30.0
 PROCESSES_PERIOD_S = 10.0

@@ -14,7 +14,7 @@ from fleettui.fleet.engine_feed import EngineFeed
 from fleettui.fleet.inbox import AnswerKind
 from fleettui.fleet.loop_feed import LoopFeed
 from fleettui.fleet.machine_loops import MachineLoops
-from fleettui.fleet.needs import EVERYTHING, RATE_FACTS, Needs
+from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.questions import Questions
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.remote_http import RemoteHttp
@@ -226,10 +226,9 @@ class MachinePoller:
     def _fact_loop_silent(self) -> None:
         """The fact channel gave no byte for the limit: the machine is gone, or only its df hangs."""
         feed = self._loops.facts
-        if "disks" in feed.asked:
+        if self._questions.facts.give_up_hanging(feed.asked):
             # df hangs on a dead file system: that costs the disks, nothing else.
-            self._questions.give_up_disks()
-            self.record.facts.hang_disks(self._clock())
+            self.record.facts.hang(feed.asked, self._clock())
             self._loops.restart(feed)
             self._on_change()
             return
@@ -300,7 +299,9 @@ class MachinePoller:
 
     def _ask_second_sample(self) -> None:
         if not self.is_paused and self._loops.facts.is_open and not self.record.facts.has_rates:
-            self._loops.facts.ask(RATE_FACTS)
+            sections = self._questions.facts.second_sample()
+            if self._loops.facts.ask(sections):
+                self._questions.facts.note_asked(sections, self._clock())
 
     def ask_memory(self) -> None:
         """Unified cards have the machine's memory: ask for it although nothing else needs the facts."""

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from fleettui.fleet.facts_questions import FactsQuestions
 from fleettui.fleet.gpu_condition_record import GpuConditionRecord
-from fleettui.fleet.needs import (
-    CONDITION_PERIOD_S,
-    DISKS_PERIOD_S,
-    FAST_FACTS,
-    PROCESSES_PERIOD_S,
-    SYSTEM_FACTS,
-    Needs,
-)
+from fleettui.fleet.needs import CONDITION_PERIOD_S, PROCESSES_PERIOD_S, Needs
 from fleettui.probes.nvidia import gpu_section
 from fleettui.probes.nvidia_condition import condition_section
 
@@ -22,36 +16,32 @@ class Questions:
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
+        self.facts = FactsQuestions(needs)
         self._asked_at: dict[str, float] = {}
-        self._hanging_disks = False
         self._has_no_gpu_tool = False
         self._looks_for_tool = False
 
     def begin_connection(self) -> None:
         """A new connection: look for everything again; what the driver refused stays refused."""
         self._asked_at.clear()
-        self._hanging_disks = False
+        self.facts.begin()
         self._has_no_gpu_tool = False
 
     def ask_all_again(self) -> None:
         """The operator wants everything fresh, tools that were absent included."""
         self._asked_at.clear()
-        self._hanging_disks = False
+        self.facts.begin()
         self._looks_for_tool = self._has_no_gpu_tool
         self._has_no_gpu_tool = False
 
     def restart(self) -> None:
         """The clock jumped: whatever has a period is due, without looking for absent tools again."""
-        self._asked_at = {name: at for name, at in self._asked_at.items() if name in SYSTEM_FACTS}
+        self._asked_at.clear()
+        self.facts.restart()
 
     def facts_due(self, now: float) -> tuple[str, ...]:
         """Sections for the facts loop."""
-        sections = list(FAST_FACTS)
-        if "uname" not in self._asked_at:
-            sections += SYSTEM_FACTS
-        if self._needs.disks and not self._hanging_disks and self._is_due("disks", DISKS_PERIOD_S, now):
-            sections.append("disks")
-        return tuple(sections)
+        return self.facts.due(now)
 
     def gpu_due(self, now: float, refused_fields: Collection[str]) -> tuple[str, ...]:
         """Sections for the GPU loop, without query fields this driver refused; none where no tool exists."""
@@ -84,6 +74,8 @@ class Questions:
 
     def note_asked(self, sections: tuple[str, ...], now: float) -> None:
         """The question went out."""
+        if self.facts.note_asked(sections, now):
+            return
         for section in sections:
             self._asked_at[section.partition(":")[0]] = now
         if "find" in sections:
@@ -92,10 +84,6 @@ class Questions:
     def give_up_gpu_tool(self) -> None:
         """No GPU tool anywhere: not looked for again before the next connection or request."""
         self._has_no_gpu_tool = True
-
-    def give_up_disks(self) -> None:
-        """df hangs on this machine: not asked again before the next connection."""
-        self._hanging_disks = True
 
     def _is_due(self, section: str, period_s: float, now: float) -> bool:
         asked_at = self._asked_at.get(section)

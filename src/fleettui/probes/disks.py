@@ -32,6 +32,7 @@ _OVERLAYS = ("overlay", "overlayfs", "aufs", "fuse-overlayfs")
 # Device, total, used, free, capacity, mount point. Device and mount point may hold blanks; BSD and busybox
 # print a free space below 0, `-` stands for what a file system does not tell.
 _ROW = re.compile(r"(\S+(?: \S+)*?)\s+(\d{1,15})\s+(\d{1,15})\s+(-?)(\d{1,15})\s+(?:\d{1,9}%|-)\s+(/.*)")
+_HUNG_CODE = 75
 _TIME_LIMIT_CODES = (124, 137, 143)
 _MAX_LINES = 5000
 _MAX_LINE = 1024
@@ -53,6 +54,8 @@ def parse_disks(payload: bytes, exit_code: int = 0) -> Maybe[DisksReading]:
         disks = _with_container_root(roots[-1], disks)
     if disks or (has_header and exit_code in (0, 1)):
         return DisksReading(tuple(disks))
+    if exit_code == _HUNG_CODE:
+        return Unknown("an earlier df still hangs (dead network mount?)")
     if exit_code in _TIME_LIMIT_CODES:
         return Unknown("df did not answer within its time limit (dead network mount?)")
     return Unknown("no df on the machine" if exit_code == 127 else f"df failed (exit code {exit_code})")
