@@ -29,6 +29,9 @@ class Asker(Protocol):
     def ask_condition(self) -> None:
         """Cards answered: what is asked of them now and then may be due."""
 
+    def ask_amd_tool(self) -> None:
+        """AMD cards answered: what their tool is asked now and then may be due."""
+
     def stop_asking_cards(self) -> None:
         """The machine has no GPU tool."""
 
@@ -107,14 +110,19 @@ class Answers:
             return
         if self._record.gpu.has_no_tool:
             self._asker.stop_asking_cards()
-        gpu = self._record.gpu
+        gpu, amd = self._record.gpu, self._record.amd
+        if amd.awaits_more:
+            self._asker.ask_amd_tool()
+            if "amd-static" not in frame.sections:
+                return
         if gpu.has_cards:
             self._asker.ask_condition()
         if not gpu.has_cards or ("condition" in frame.sections and not gpu.condition.must_ask_again):
             self._awaited.discard("condition")
         if not gpu.condition.has_mig or gpu.condition.has_instances or not gpu.has_cards:
             self._awaited.difference_update(("gpu", "processes"))
-        if self._record.gpu.has_unified_cards and not self._needs.facts and "memory" not in self._awaited:
+        is_unified = gpu.has_unified_cards or amd.has_unified_cards
+        if is_unified and not self._needs.facts and "memory" not in self._awaited:
             self._awaited.add("memory")
             self._asker.ask_memory()
 

@@ -90,6 +90,7 @@ class MachinePoller:
         """Try again at once: the operator asked, or something that matters changed."""
         if self._link is not None and self._tick_handle is not None:
             self._questions.ask_all_again()
+            self.record.amd.begin_connection()
             self._loops.restart_waiting()
             self._tick()
         else:
@@ -104,6 +105,7 @@ class MachinePoller:
             engine.ask_slow_again()
         if self._link is not None and self._tick_handle is not None:
             self._questions.restart()
+            self.record.amd.restart()
             self._tick()
         elif not self.record.waits_for_operator:
             self._poke.set()
@@ -151,6 +153,7 @@ class MachinePoller:
         try:
             await link.open(self._link_lost)
             self._questions.begin_connection()
+            self.record.amd.begin_connection()
             self.record.link_up(link.address, self._clock())
             if not self.is_paused:
                 self._ask_engines(link, self._clock())
@@ -209,14 +212,19 @@ class MachinePoller:
                 self._questions.note_asked(sections, now)
                 self.record.facts.ask(sections, now)
         if self._loops.gpu.is_open:
-            self._ask_gpu(self._questions.gpu_due(now, self.record.gpu.refused_fields), now)
+            self._ask_gpu(self._gpu_due(now), now)
         if self._link is not None:
             self._ask_engines(self._link, now)
+
+    def _gpu_due(self, now: float) -> tuple[str, ...]:
+        amd = self.record.amd.due(now, self._needs.processes)
+        return amd + self._questions.gpu_due(now, self.record.gpu.refused_fields)
 
     def _ask_gpu(self, sections: tuple[str, ...], now: float) -> None:
         if self._loops.gpu.ask(sections):
             self._questions.note_asked(sections, now)
             self.record.gpu.ask(sections, now)
+            self.record.amd.ask(sections, now)
 
     def _ask_engines(self, link: Link, now: float) -> None:
         for endpoint, feed in self._engines.items():
@@ -278,7 +286,7 @@ class MachinePoller:
     def ask_cards_again(self, with_processes: bool) -> None:
         """The driver refused a field: ask without it at once."""
         now = self._clock()
-        sections = self._questions.gpu_due(now, self.record.gpu.refused_fields)
+        sections = self._gpu_due(now)
         if with_processes:
             sections += tuple(name for name in ("apps", "ps") if name not in sections)
         self._ask_gpu(sections, now)
@@ -288,6 +296,12 @@ class MachinePoller:
         if not self.is_paused:
             now = self._clock()
             self._ask_gpu(self._questions.condition_due(now, self.record.gpu.condition), now)
+
+    def ask_amd_tool(self) -> None:
+        """What AMD's tool is asked now and then, when it is due."""
+        if not self.is_paused:
+            now = self._clock()
+            self._ask_gpu(self.record.amd.tool_due(now, self._needs.processes), now)
 
     def stop_asking_cards(self) -> None:
         """The machine has no GPU tool."""
@@ -329,6 +343,7 @@ class MachinePoller:
             facts.end(feed.describe_end(text), now)
             self._answers.give_up("rates", *facts.sources)
         else:
+            self.record.amd.end(feed.describe_end(text), now)
             self.record.gpu.end(feed.describe_end(text), now)
             self._answers.give_up("gpu", "processes", "condition")
         self._on_change()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleettui.decide.health import judge_health
+from fleettui.fleet.amd_record import AmdRecord
 from fleettui.fleet.closed_link import NotApproved
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
@@ -22,10 +23,12 @@ class MachineRecord:
         self.machine = machine
         self.facts = FactsRecord()
         self.gpu = GpuRecord()
+        self.amd = AmdRecord()
         self.engines = {endpoint: EngineRecord(endpoint, machine.engines) for endpoint in machine.engines}
         self._sources: dict[str, SourceRecord] = {
             **self.facts.sources,
             **self.gpu.sources,
+            **self.amd.sources,
             **{engine.name: engine.source for engine in self.engines.values()},
         }
         self.trust: Trust = "approved"
@@ -77,7 +80,9 @@ class MachineRecord:
 
     def take_gpu(self, frame: Frame, now: float) -> bool:
         """A frame of the GPU channel; False: ask the cards again at once, without a refused field."""
-        return self.gpu.take(frame, now, is_gpu_expected=self.machine.declares_gpus)
+        is_taken = self.gpu.take(frame, now, is_gpu_expected=self.machine.declares_gpus)
+        self.amd.take(frame, now, self.machine, self.gpu.reading)
+        return is_taken
 
     def restart_questions(self, now: float) -> None:
         """The clock jumped: what is outstanding counts as asked now."""
@@ -99,8 +104,8 @@ class MachineRecord:
             machine=self.machine,
             trust=self.trust,
             link=self.link,
-            gpu=gpu.with_memory(facts.memory),
-            processes=gpu.processes,
+            gpu=self.amd.join(gpu.with_memory(facts.memory)),
+            processes=self.amd.join_processes(gpu.processes),
             cpu=facts.cpu,
             memory=facts.memory,
             disks=facts.disks,
@@ -115,4 +120,5 @@ class MachineRecord:
         return replace(snapshot, health=health, reasons=reasons)
 
     def _statuses(self) -> dict[str, SourceStatus]:
-        return {name: source.freeze() for name, source in self._sources.items()}
+        statuses = {name: source.freeze() for name, source in self._sources.items()}
+        return self.amd.join_statuses(statuses, self.gpu.reading)

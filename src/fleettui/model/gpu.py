@@ -24,6 +24,9 @@ GpuProblemCode = Literal[
 ]
 
 
+GpuVendor = Literal["nvidia", "amd"]
+
+
 @dataclass(frozen=True, slots=True)
 class GpuProblem:
     """Why there are no cards, or not all of them."""
@@ -63,9 +66,10 @@ class MigInstance:
 
 @dataclass(frozen=True, slots=True)
 class GpuCard:
-    """One GPU as nvidia-smi reports it."""
+    """One GPU as its vendor's tool reports it."""
 
     index: int
+    """The number that the tool prints; AMD cards beside NVIDIA ones are numbered behind them."""
     uuid: Maybe[str] = NOT_READ
     name: Maybe[str] = NOT_READ
     driver: Maybe[str] = NOT_READ
@@ -89,6 +93,7 @@ class GpuCard:
     mig: tuple[MigInstance, ...] = ()
     is_mig: bool = False
     """MIG is on: models go on the instances, never on the card; without `mig` they are not known."""
+    vendor: GpuVendor = "nvidia"
 
 
 ThrottleReason = Literal["thermal", "power brake", "hardware slowdown", "power cap", "sync boost"]
@@ -162,6 +167,10 @@ class GpuReading:
     is_stale: bool = False
     """The cards are those of an earlier answer: the last one had none."""
     condition: GpuCondition | None = None
+    notes: tuple[str, ...] = ()
+    """What the operator should know and what is no fault, in whole sentences."""
+    amd_problem: GpuProblem | None = None
+    """Why AMD's cards are missing or old, on a machine that has another vendor's as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fleettui.probes.loops_amd import AMD_CASES, AMD_START
 from fleettui.probes.loops_doctor import DOCTOR_LOOP
 from fleettui.probes.loops_engine import ENGINE_LOOP
 from fleettui.probes.loops_facts import FACTS_LOOP
@@ -77,7 +78,7 @@ done
 
 _PARTS: dict[LoopKind, tuple[str, str]] = {
     "facts": FACTS_LOOP,
-    "gpu": GPU_LOOP,
+    "gpu": (GPU_LOOP[0] + AMD_START, GPU_LOOP[1] + AMD_CASES),
     "engine": ENGINE_LOOP,
     "doctor": DOCTOR_LOOP,
 }

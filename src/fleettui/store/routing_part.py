@@ -148,7 +148,7 @@ def _card(values: Any) -> GpuCard:
     card.is_unified, card.fault, mig, card.is_mig = values[4:]
     card.uuid = card.name = card.driver = card.bus_id = card.pstate = card.used_mib = NOT_READ
     card.temperature_c = card.power_w = card.power_limit_w = card.fan_percent = NOT_READ
-    card.suspect, card.mig = (), tuple(mig)
+    card.suspect, card.mig, card.vendor = (), tuple(mig), "nvidia"
     card.__class__ = GpuCard
     made: GpuCard = card
     return made
