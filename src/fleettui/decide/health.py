@@ -7,14 +7,13 @@ They are local where the caller gives `utc_offset_s`, else they say UTC.
 from __future__ import annotations
 
 from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
-from fleettui.decide.gpu_reasons import LATE_LIMIT_S, gpu_reasons, has_answered
+from fleettui.decide.gpu_reasons import gpu_reasons
+from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
 from fleettui.model.clock import hh_mm
-from fleettui.model.readings import DiskUse
 from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
 
 SILENCE_INTERVALS = 3
 SILENCE_MIN_S = 6.0
-DISK_LIMIT_PERCENT = 95
 _ORDER: dict[Severity, int] = {"offline": 0, "unhealthy": 1, "degraded": 2, "note": 3}
 _TRUST_REASONS = {
     "pending": (
@@ -35,8 +34,6 @@ _NEXT_STEP: dict[LinkStage, str] = {
     "settings": "correct `ssh:` in the machine file or ~/.ssh/config",
     "authentication": "check user and key; tried again once file or agent changed, or on your request",
 }
-_OWN_SOURCES = ("cpu", "memory", "disks", "net", "system")
-_SOURCE_TITLES = {"cpu": "CPU", "memory": "memory", "disks": "disks", "net": "network", "system": "system"}
 
 
 def judge_health(
@@ -55,8 +52,8 @@ def judge_health(
     reasons = [
         *gpu_reasons(snapshot, now, utc_offset_s),
         *engine_reasons(snapshot, now, utc_offset_s),
-        *_own_source_reasons(snapshot, now, utc_offset_s),
-        *_disk_reasons(snapshot),
+        *host_source_reasons(snapshot, now, utc_offset_s),
+        *host_reasons(snapshot),
         *copy_reasons(snapshot, utc_offset_s),
     ]
     reasons.sort(key=lambda reason: _ORDER[reason.severity])
@@ -99,7 +96,7 @@ def offline_reason(
 
 def _asked_in_vain_since(snapshot: MachineSnapshot) -> float | None:
     """When the oldest unanswered question to the machine itself was asked."""
-    statuses = (snapshot.sources.get(name) for name in _OWN_SOURCES)
+    statuses = (snapshot.sources.get(name) for name in HOST_SOURCES)
     return min(
         (status.since for status in statuses if status and status.state == "late" and status.since),
         default=None,
@@ -108,44 +105,5 @@ def _asked_in_vain_since(snapshot: MachineSnapshot) -> float | None:
 
 def _has_failed_source(snapshot: MachineSnapshot) -> bool:
     """SSH works and a source said why it cannot be read: that is known of a machine that never answered."""
-    statuses = (snapshot.sources.get(name) for name in (*_OWN_SOURCES, "gpu"))
+    statuses = (snapshot.sources.get(name) for name in (*HOST_SOURCES, "gpu"))
     return any(status is not None and status.state == "error" for status in statuses)
-
-
-def _own_source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -> list[Reason]:
-    """Sources of the machine itself that failed or answer no more; those with one cause are one reason."""
-    reasons = []
-    failed: dict[str, list[str]] = {}
-    for name in _OWN_SOURCES:
-        status = snapshot.sources.get(name)
-        if status is None:
-            continue
-        title = _SOURCE_TITLES[name]
-        if status.state == "error":
-            failed.setdefault(status.error or "cannot be read", []).append(name)
-        elif not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
-            text = f"{title}: no answer since {hh_mm(status.since, utc_offset_s)}"
-            reasons.append(Reason("degraded", f"{name}_late", text))
-    for error, names in failed.items():
-        titles = ", ".join(_SOURCE_TITLES[name] for name in names)
-        reasons.append(Reason("degraded", f"{names[0]}_error", f"{titles}: {error}"))
-    return reasons
-
-
-def used_percent(disk: DiskUse) -> float | None:
-    """Fullness as df counts it: used / (used + free for users); None for an empty file system."""
-    size = disk.used_kib + disk.free_kib
-    return disk.used_kib * 100 / size if size > 0 else None
-
-
-def _disk_reasons(snapshot: MachineSnapshot) -> list[Reason]:
-    """Disks over 95 %, fullest first. Images that are full by nature (loop devices) are left out."""
-    full = []
-    for disk in snapshot.disks.disks if snapshot.disks is not None else ():
-        percent = used_percent(disk)
-        if percent is None or percent <= DISK_LIMIT_PERCENT or disk.device.startswith("/dev/loop"):
-            continue
-        free_gib = disk.free_kib / (1 << 20)
-        text = f"disk {disk.mount} is {int(percent)} % full ({free_gib:.1f} GiB free): remove models or files"
-        full.append((-percent, Reason("degraded", "disk_full", text)))
-    return [reason for _, reason in sorted(full, key=lambda item: item[0])]

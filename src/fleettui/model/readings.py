@@ -76,6 +76,8 @@ class MemoryReading:
     @property
     def limit(self) -> MemoryLimit | None:
         """The limit with the least room that binds engines too; None where only the machine's size does."""
+        if not self.limits:
+            return None
         binding = [limit for limit in self.limits if not limit.is_session]
         return min(binding, key=lambda limit: limit.limit_kib - limit.used_kib) if binding else None
 

@@ -72,17 +72,19 @@ def has_no_gpu(snapshot: MachineSnapshot) -> bool:
 def card_memory(snapshot: MachineSnapshot, card: GpuCard) -> CardMemory:
     """Memory of one card; for a unified part from MemTotal, MemAvailable and its processes.
 
-    A unified part that reports a total of its own keeps it; MemAvailable still limits the free figure.
+    A unified part that reports a total of its own keeps it; MemAvailable still limits the free figure. In a
+    container its memory limit stands for the total, and what is left of it may be less than MemAvailable.
     """
     if not card.is_unified:
         return CardMemory(card.total_mib, card.used_mib, card.free_mib)
     memory = snapshot.memory
     total, free, used = card.total_mib, card.free_mib, card.used_mib
     if memory is not None:
-        if isinstance(total, Unknown) and not isinstance(memory.total_kib, Unknown):
-            total = memory.total_kib // 1024
-        if not isinstance(memory.available_kib, Unknown):
-            available = memory.available_kib // 1024
+        usable_kib, free_kib = memory.usable_kib, memory.free_kib
+        if isinstance(total, Unknown) and not isinstance(usable_kib, Unknown):
+            total = usable_kib // 1024
+        if not isinstance(free_kib, Unknown):
+            available = free_kib // 1024
             free = available if isinstance(free, Unknown) else min(free, available)
     if isinstance(used, Unknown):
         used = _used_by_processes(snapshot, card)

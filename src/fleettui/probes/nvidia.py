@@ -120,9 +120,9 @@ def _fill_unified(card: GpuCard, memory: MemoryReading | None, processes: Proces
     if not card.is_unified or memory is None:
         return card
     total, free, used = card.total_mib, card.free_mib, card.used_mib
-    available = _to_mib(memory.available_kib)
+    available = _to_mib(memory.free_kib)
     if isinstance(total, Unknown):
-        total = _to_mib(memory.total_kib)
+        total = _to_mib(memory.usable_kib)
     if isinstance(free, Unknown):
         free = available
     elif not isinstance(available, Unknown):

@@ -42,6 +42,6 @@ def fullest_disk_percent(snapshot: MachineSnapshot) -> Maybe[float]:
 
 
 def net_rates(snapshot: MachineSnapshot) -> tuple[Maybe[float], Maybe[float]]:
-    """Bytes a second received and sent, all interfaces together."""
-    interfaces = snapshot.net.interfaces if snapshot.net is not None else ()
+    """Bytes a second received and sent, all cards together: bridges and bonds carry the same bytes again."""
+    interfaces = [i for i in snapshot.net.interfaces if i.is_counted] if snapshot.net is not None else []
     return total(i.rx_bytes_s for i in interfaces), total(i.tx_bytes_s for i in interfaces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from fleettui.decide.health import DISK_LIMIT_PERCENT, used_percent
+from fleettui.decide.host_reasons import DISK_LIMIT_PERCENT, used_percent
 from fleettui.fleet.doctor.check import Check, Outcome, failed, passed, skipped, warned
 from fleettui.fleet.doctor.context import Context
 from fleettui.fleet.doctor.shell import not_without_posix
