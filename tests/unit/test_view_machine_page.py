@@ -115,12 +115,12 @@ File
 GINA = """
 State
   ✗ offline (key changed)  never heard
-    host key changed, nothing is asked: find out why; if the new key is right, remove the old one with
-    `ssh-keygen -R` and log in once with `ssh`, or set ssh.host_key in the machine file
+    host key changed, nothing is asked: find out why; if the new key is right: fleettui machines approve gina
+    --fingerprint SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo
   not connected to gina.lan
 Host key
   offered   ED25519 SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo
-  code      KXO6-CY5H  the whole fingerprint decides
+  code      KXO6-CY5H  the full fingerprint decides
   approved  SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw
   compare   for f in /etc/ssh/ssh_host_*_key.pub; do ssh-keygen -lf $f; done  on the machine
 File

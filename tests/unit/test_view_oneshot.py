@@ -21,6 +21,7 @@ from builders import (
 )
 from fleettui.model.machine import ConfigProblem, SshSettings
 from fleettui.model.snapshot import SourceStatus
+from fleettui.model.trust import ListedTrust
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.glyphs import ASCII
 from fleettui.view.oneshot import status_lines
@@ -64,13 +65,12 @@ enno      ▲ unhealthy  CPU  12 %  RAM   38/128 GiB  now
 
 gina      ✗ key changed  approved SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw, now
                          SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo (KXO6-CY5H)
-  · find out why the key changed; if the new one is right, forget the old one and log in once: ssh-keygen -R gina.lan;
-    ssh gina.lan
-  · or name it in machines/gina.yaml: ssh: {host_key: SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo}
+  · host key changed, nothing is asked: find out why; if the new key is right: fleettui machines approve gina
+    --fingerprint SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo
 
 kiosk     ? pending    KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo
-  · compare the fingerprint on the machine; if it is right, log in once: ssh kiosk.lan
-  · or name it in machines/kiosk.yaml: ssh: {host_key: SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo}
+  · host key not approved yet: compare the fingerprint on the machine; if it is right: fleettui machines approve kiosk
+  · what to run there to compare: fleettui machines list --pending
 
 pve52     ✗ offline    no answer on port 22 (timeout); next try in 12 s  (last seen 4m ago)
 
@@ -80,6 +80,9 @@ spark     ● healthy    CPU  12 %  RAM   43/122 GiB  now
 
 zoe       ? unknown    connecting to 192.0.2.9:22
 """
+
+
+OLD = "SHA256:" + "o" * 43
 
 
 def test_the_whole_fleet() -> None:
@@ -109,16 +112,28 @@ def test_without_a_terminal_nothing_is_cut() -> None:
     assert " ".join(line.strip() for line in shown[start : start + 2]) == advice.strip(), "wrapped, not cut"
 
 
-def test_how_to_trust_a_host_key_names_what_works() -> None:
-    ssh = SshSettings(host="10.0.0.7", user="mia", port=2222, jump="gate")
-    pending = make_pending(machine=make_machine("kiosk", ssh=ssh))
-    changed = dataclasses.replace(pending, trust="key_changed")
-    assert trust_steps(pending)[0].endswith("log in once: ssh -J gate -p 2222 mia@10.0.0.7")
-    assert trust_steps(changed)[0].endswith(
-        "ssh-keygen -R '[10.0.0.7]:2222'; ssh -J gate -p 2222 mia@10.0.0.7"
+def test_a_key_that_is_not_approved_names_the_command() -> None:
+    ssh = SshSettings(host_key=OLD)
+    pending = make_pending()
+    offer = pending.link.offer
+    assert offer is not None
+    assert trust_steps(judged(pending)) == (
+        "host key not approved yet: compare the fingerprint on the machine; if it is right: "
+        "fleettui machines approve kiosk",
+        "what to run there to compare: fleettui machines list --pending",
     )
-    assert trust_steps(pending)[1].startswith("or name it in machines/kiosk.yaml: ssh: {host_key: SHA256:")
-    assert trust_steps(make_snapshot()) == ()
+    late = dataclasses.replace(pending.link, offer=dataclasses.replace(offer, expires_at=NOW))
+    (expired, _) = trust_steps(judged(dataclasses.replace(pending, link=late)))
+    assert expired.endswith("nothing is asked; to look at it again: fleettui machines approve kiosk")
+    other = dataclasses.replace(pending.link, offer=dataclasses.replace(offer, expected=(OLD,)))
+    changed = dataclasses.replace(pending, trust="key_changed", link=other)
+    (step,) = trust_steps(judged(changed))
+    assert step.endswith(f"fleettui machines approve kiosk --fingerprint {offer.fingerprint}")
+    (by_file,) = trust_steps(judged(dataclasses.replace(changed, machine=make_machine("kiosk", ssh=ssh))))
+    assert by_file.endswith(f"write {offer.fingerprint} into machines/kiosk.yaml (ssh.host_key)")
+    (rejected,) = trust_steps(judged(dataclasses.replace(pending, trust="rejected")))
+    assert rejected.endswith("if it is right after all: fleettui machines approve kiosk")
+    assert trust_steps(judged(make_snapshot())) == ()
 
 
 def test_an_offline_machine_shows_its_last_values_with_their_age() -> None:
@@ -171,11 +186,15 @@ def test_machine_files_as_lines() -> None:
         make_machine("app-host", gpus=0),
         make_machine("bora", gpus=None, tags=()),
     ]
-    assert machine_lines(machines) == [
-        "MACHINE   ROLE      ADDRESS             GPUS      MODELS  TAGS",
-        "ada       gpu-host  ada.lan:11434       2         2       gpu",
-        "app-host  cpu-host  app-host.lan:11434  cpu only  0       cpu",
-        "bora      gpu-host  bora.lan:11434      –         0",
+    listed = {
+        "ada": ListedTrust("ada", "ada.lan:22", "approved"),
+        "bora": ListedTrust("bora", "bora.lan:22", "key_changed"),
+    }
+    assert machine_lines(machines, listed) == [
+        "MACHINE   ROLE      ADDRESS             TRUST        GPUS      MODELS  TAGS",
+        "ada       gpu-host  ada.lan:11434       approved     2         2       gpu",
+        "app-host  cpu-host  app-host.lan:11434  –            cpu only  0       cpu",
+        "bora      gpu-host  bora.lan:11434      key changed  –         0",
     ]
     problems = [
         ConfigProblem("machines/x.yaml", 3, "network.hostname", "required key is missing"),

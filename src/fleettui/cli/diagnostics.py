@@ -28,6 +28,21 @@ def say_error(command: str, text: str, *hints: str) -> None:
     say(f"{prefix}: {text}", *(f"  {hint}" for hint in hints))
 
 
+def can_ask() -> bool:
+    """Somebody sits at a terminal who sees a question and can answer it."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def ask(question: str) -> str:
+    """Put a question on the terminal; the answer without surrounding blanks, empty at the end of input."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        say("")
+    return answer.strip()
+
+
 def say_all(lines: Iterable[str]) -> None:
     """Print many lines."""
     say(*lines)

@@ -41,12 +41,15 @@ class Folders:
     """Absolute."""
     interval_s: float = DEFAULT_INTERVAL_S
     appearance: Appearance = Appearance()
+    is_readonly: bool = False
+    """Commands that change anything are refused."""
 
 
 def resolve_folders(arguments: Namespace) -> Folders:
     """The folders of a command line. Raises CommandError when the settings file is wrong."""
     machines_setting = state_setting = None
     interval_s, appearance = DEFAULT_INTERVAL_S, Appearance()
+    is_readonly = getattr(arguments, "readonly", False)
     if _has_settings():
         from fleettui.config.settings import load_settings
 
@@ -55,6 +58,7 @@ def resolve_folders(arguments: Namespace) -> Folders:
             raise CommandError("the settings are wrong", *(_problem_line(problem) for problem in problems))
         machines_setting, state_setting = settings.machines, settings.state_dir
         interval_s = settings.interval_s or interval_s
+        is_readonly = is_readonly or bool(settings.readonly)
         at = settings.thresholds
         appearance = Appearance(
             settings.theme,
@@ -68,6 +72,7 @@ def resolve_folders(arguments: Namespace) -> Folders:
         state_dir=resolve_state_dir(getattr(arguments, "state_dir", None), state_setting),
         interval_s=getattr(arguments, "interval", None) or interval_s,
         appearance=_without_color(appearance, arguments),
+        is_readonly=is_readonly,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_USAGE
+from fleettui.cli.machines_grammar import add_trust_verbs
 from fleettui.cli.options import FOLDER_OPTIONS, POLLING_OPTIONS, ROUTE_OPTIONS, positive_seconds
 
 if TYPE_CHECKING:
@@ -146,10 +147,13 @@ def _add_route(commands: Any, options: argparse.ArgumentParser) -> None:
 
 
 def _add_machines(commands: Any, options: argparse.ArgumentParser) -> None:
-    parser = _add(commands, "machines", options, "Show and check the machine files.")
+    parser = _add(commands, "machines", options, "Show, check, add, approve and remove machines.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = _add(verbs, "list", options, "List the machines that the files declare.")
     listing.add_argument("--json", action="store_true", help="a JSON document with every key of the files")
+    listing.add_argument(
+        "--pending", action="store_true", help="only machines that wait for approval, with their host keys"
+    )
     check = _add(
         verbs,
         "check",
@@ -159,6 +163,7 @@ def _add_machines(commands: Any, options: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--json", action="store_true", help="a JSON document")
     _add_doctor(verbs, options)
+    add_trust_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
 
 
 def _add_doctor(verbs: Any, options: argparse.ArgumentParser) -> None:

@@ -1,32 +1,80 @@
-"""`fleettui machines list|check`."""
+"""`fleettui machines VERB`: list and check here, the other verbs in modules of their own."""
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_OK, EXIT_USAGE
-from fleettui.cli.folders import resolve_folders
-from fleettui.config.machine_folder import load_machines
+from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.config.machine_folder import MachineFiles, load_machines
 from fleettui.view.document import machines_document
 from fleettui.view.problems import check_lines, machine_lines, problem_lines
 
 
 def machines_command(arguments: Namespace) -> int:
-    """List the declared machines, or check their files."""
+    """Run the verb; each loads only what it needs."""
+    if arguments.verb in {"approve", "reject"}:
+        from fleettui.cli.approve import approve_command, reject_command
+
+        return approve_command(arguments) if arguments.verb == "approve" else reject_command(arguments)
+    if arguments.verb == "remove":
+        from fleettui.cli.remove import remove_command
+
+        return remove_command(arguments)
+    if arguments.verb == "add":
+        from fleettui.cli.add import add_command
+
+        return add_command(arguments)
     folders = resolve_folders(arguments)
     files = load_machines(folders.machines_dir)
-    if arguments.verb == "check":
-        if arguments.json:
-            output.write_document(machines_document(files.machines, files.problems))
-        else:
-            output.write_lines(check_lines(files.machines, files.problems, folders.machines_dir))
-        return EXIT_USAGE if files.problems else EXIT_OK
-    is_unreadable = any(problem.file == folders.machines_dir for problem in files.problems)
+    return (
+        _check(arguments, folders, files) if arguments.verb == "check" else _list(arguments, folders, files)
+    )
+
+
+def _check(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:
     if arguments.json:
         output.write_document(machines_document(files.machines, files.problems))
     else:
+        output.write_lines(check_lines(files.machines, files.problems, folders.machines_dir))
+    return EXIT_USAGE if files.problems else EXIT_OK
+
+
+def _list(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:
+    is_unreadable = any(problem.file == folders.machines_dir for problem in files.problems)
+    if arguments.json and not arguments.pending:
+        output.write_document(machines_document(files.machines, files.problems))
+        return EXIT_USAGE if is_unreadable else EXIT_OK
+    if not arguments.json:
         diagnostics.say_all(problem_lines(files.problems))
-        if files.machines or not is_unreadable:
-            output.write_lines(machine_lines(files.machines))
+    if arguments.pending:
+        _list_pending(arguments, folders, files)
+    elif files.machines or not is_unreadable:
+        from fleettui.cli.trust import make_desk
+        from fleettui.fleet.trust_listing import list_trust
+
+        desk = make_desk(folders)
+        listed = list_trust(desk)
+        if desk.book.error is not None:
+            diagnostics.say_error("machines list", desk.book.error)
+        output.write_lines(machine_lines(files.machines, listed))
     return EXIT_USAGE if is_unreadable else EXIT_OK
+
+
+def _list_pending(arguments: Namespace, folders: Folders, files: MachineFiles) -> None:
+    """Machines whose host key waits for a decision. Raises CommandError where nobody can tell."""
+    from fleettui.cli.errors import CommandError
+    from fleettui.cli.trust import make_desk
+    from fleettui.fleet.trust_listing import list_trust
+    from fleettui.view.trust_list import pending_document, pending_lines
+
+    desk = make_desk(folders)
+    listed = {name: item for name, item in list_trust(desk).items() if item.waits}
+    if desk.book.error is not None:
+        raise CommandError(desk.book.error)
+    if arguments.json:
+        output.write_document(pending_document(files.machines, listed, files.problems, time.time()))
+    else:
+        output.write_lines(pending_lines(tuple(listed.values()), time.time()))

@@ -46,6 +46,7 @@ FOLDER_OPTIONS: tuple[Option, ...] = (
         },
     ),
     (("--state-dir",), {"metavar": "DIR", "help": "folder of the state database"}),
+    (("--readonly",), {"action": "store_true", "help": "refuse every command that changes anything"}),
 )
 
 POLLING_OPTIONS: tuple[Option, ...] = (

@@ -9,27 +9,13 @@ from __future__ import annotations
 from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
 from fleettui.decide.gpu_reasons import gpu_reasons
 from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
+from fleettui.decide.trust_reasons import trust_reason
 from fleettui.model.clock import hh_mm
 from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
 
 SILENCE_INTERVALS = 3
 SILENCE_MIN_S = 6.0
 _ORDER: dict[Severity, int] = {"offline": 0, "unhealthy": 1, "degraded": 2, "note": 3}
-_TRUST_REASONS = {
-    "pending": (
-        "note",
-        "pending",
-        "host key not known yet: compare the fingerprint on the machine, then log in once with `ssh` "
-        "(known_hosts) or set ssh.host_key in the machine file",
-    ),
-    "rejected": ("note", "rejected", "host key rejected: nothing is asked until ssh.host_key names it"),
-    "key_changed": (
-        "offline",
-        "key_changed",
-        "host key changed, nothing is asked: find out why; if the new key is right, remove the old one with "
-        "`ssh-keygen -R` and log in once with `ssh`, or set ssh.host_key in the machine file",
-    ),
-}
 _NEXT_STEP: dict[LinkStage, str] = {
     "settings": "correct `ssh:` in the machine file or ~/.ssh/config",
     "authentication": "check user and key; tried again once file or agent changed, or on your request",
@@ -41,9 +27,8 @@ def judge_health(
 ) -> tuple[Health, tuple[Reason, ...]]:
     """Health by the rules of docs/health.md; a late GPU or engine source alone is never offline."""
     if snapshot.trust != "approved":
-        severity, code, text = _TRUST_REASONS[snapshot.trust]
-        reason = Reason("offline" if severity == "offline" else "note", code, text)
-        return ("offline" if severity == "offline" else "unknown"), (reason,)
+        reason = trust_reason(snapshot, now)
+        return ("offline" if reason.severity == "offline" else "unknown"), (reason,)
     gone = offline_reason(snapshot, now, interval_s, utc_offset_s)
     if gone is not None:
         return "offline", (gone,)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from fleettui.store.trust import Change, Key
 
 
+LineProblem = tuple[int | None, str]
+"""Line of a list, and what is wrong with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class AddRequest:
     """One machine to add."""
@@ -43,11 +47,12 @@ class AddRequest:
 
 
 class AddError(Exception):
-    """Nothing was added; `texts` has every reason."""
+    """Nothing was added; `texts` has every reason in the order of the lines."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        super().__init__("; ".join(texts))
-        self.texts = tuple(texts)
+    def __init__(self, problems: Sequence[LineProblem]) -> None:
+        in_order = sorted(problems, key=lambda problem: problem[0] or 0)
+        self.texts = tuple(text if line is None else f"line {line}: {text}" for line, text in in_order)
+        super().__init__("; ".join(self.texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,16 @@ class _Plan:
 
 
 async def add_machines(
-    desk: TrustDesk, requests: Sequence[AddRequest], how: str = "add"
+    desk: TrustDesk, requests: Sequence[AddRequest], how: str = "add", problems: Sequence[LineProblem] = ()
 ) -> list[TrustResult]:
-    """Add all of them or none; one that is known already is no error. Raises AddError, TrustError."""
+    """Add all of them or none; one that is known already is no error. Raises AddError, TrustError.
+
+    `problems`: what was wrong with other lines, so that all errors are told at once.
+    """
     await desk.refresh("")
     plans, errors = _plan_all(desk, requests)
-    if errors:
-        raise AddError(errors)
+    if errors or problems:
+        raise AddError([*problems, *errors])
     changes = _changes(desk, plans, how)
     table = desk.book.table
     before = {key: table.find(*key) if table is not None else None for key in changes}
@@ -81,9 +89,9 @@ async def add_machines(
     return [_result(desk, plan) for plan in plans]
 
 
-def _plan_all(desk: TrustDesk, requests: Sequence[AddRequest]) -> tuple[list[_Plan], list[str]]:
+def _plan_all(desk: TrustDesk, requests: Sequence[AddRequest]) -> tuple[list[_Plan], list[LineProblem]]:
     plans: list[_Plan] = []
-    errors: list[str] = []
+    errors: list[LineProblem] = []
     names: dict[str, AddRequest] = {}
     places: dict[str, AddRequest] = {}
     declared = desk.files().machines
@@ -91,14 +99,13 @@ def _plan_all(desk: TrustDesk, requests: Sequence[AddRequest]) -> tuple[list[_Pl
         desk.address_of(machine): machine for machine in reversed(declared) if _has_address(desk, machine)
     }
     for request in requests:
-        place = "" if request.line is None else f"line {request.line}: "
         try:
             plan = _plan(desk, request, known)
             twin = names.get(plan.machine.name) or places.get(plan.address)
             if twin is not None:
                 raise ValueError(f"{request.target} is in line {twin.line} already")
         except ValueError as error:
-            errors.append(f"{place}{error}")
+            errors.append((request.line, str(error)))
             continue
         names[plan.machine.name] = places[plan.address] = request
         plans.append(plan)

@@ -157,6 +157,14 @@ class TrustDesk:
             file = machine.config_file
         return TrustResult(name, address, "removed", _removal_text(name, machine, file), file=file)
 
+    async def is_approved(self, name: str) -> bool:
+        """Its key is approved, here or in known_hosts; whether the machine still has it is not asked."""
+        machine = self.machine(name)
+        address = self.address_of(machine)
+        await self.refresh(name)
+        found = self._find(name, address)
+        return (found is None or found.offer is None) and bool(self._expected(machine, address))
+
     # -- what they share ----------------------------------------------------------------------------
 
     def machine(self, name: str) -> Machine:
@@ -304,7 +312,7 @@ def _other_key(name: str, address: str, offer: HostKeyOffer, wanted: str) -> Tru
 
 
 def _removal_text(name: str, machine: Machine | None, deleted: str | None) -> str:
-    text = f"{name} is removed: its approval is forgotten, known_hosts is none either"
+    text = f"{name} is removed: its approval is forgotten, what known_hosts says of it counts no more"
     if machine is None:
         return text
     if deleted is not None:

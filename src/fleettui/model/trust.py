@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.model.approval import PENDING_S, code_of
 from fleettui.model.literal import Literal
 from fleettui.model.record import dataclass
+from fleettui.model.snapshot import Trust
 
 TrustKind = Literal["pinned", "rejected", "removed", "pending"]
 
@@ -64,3 +65,24 @@ class TrustDecision:
     machine at this address."""
     offer: SeenKey | None = None
     """The key that was shown last and is not approved."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTrust:
+    """How a declared machine stands, by what is known without contacting it."""
+
+    name: str
+    address: str
+    """`host:port` as dialled; empty where it cannot be told."""
+    trust: Trust
+    decision: TrustDecision | None = None
+
+    @property
+    def offer(self) -> SeenKey | None:
+        """The key that waits for a decision."""
+        return self.decision.offer if self.decision is not None else None
+
+    @property
+    def waits(self) -> bool:
+        """The operator has to decide."""
+        return self.trust in {"pending", "key_changed"}

@@ -101,7 +101,7 @@ def _key_lines(view: MachineView) -> list[Line]:
         return []
     rows: list[tuple[str, Cells]] = [
         ("offered", (Cell(f"{clean(offer.key_type)} {clean(offer.fingerprint)}", "strong"),)),
-        ("code", (Cell(offer.code, "accent"), Cell("  the whole fingerprint decides", "dim"))),
+        ("code", (Cell(offer.code, "accent"), Cell("  the full fingerprint decides", "dim"))),
     ]
     rows += [("approved", (Cell(clean(known), "bad"),)) for known in offer.expected]
     rows.append(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fleettui.model.machine import ConfigProblem, Machine
+from fleettui.model.trust import ListedTrust
 from fleettui.view.text import cell_width, clean, fit
 from fleettui.view.units import count
 
@@ -33,15 +34,15 @@ def check_lines(
     return [*problem_lines(problems), f"{found}; {good} can be used"]
 
 
-def machine_lines(machines: Sequence[Machine]) -> list[str]:
-    """A table of the declared machines: name, role, engine's address, GPUs, models, tags."""
-    head = ("MACHINE", "ROLE", "ADDRESS", "GPUS", "MODELS", "TAGS")
-    table = [head, *(_machine_fields(machine) for machine in machines)]
+def machine_lines(machines: Sequence[Machine], trust: Mapping[str, ListedTrust]) -> list[str]:
+    """A table of the declared machines: name, role, engine's address, trust, GPUs, models, tags."""
+    head = ("MACHINE", "ROLE", "ADDRESS", "TRUST", "GPUS", "MODELS", "TAGS")
+    table = [head, *(_machine_fields(machine, trust.get(machine.name)) for machine in machines)]
     widths = [max(cell_width(row[index]) for row in table) for index in range(len(head))]
     return ["  ".join(map(fit, row, widths)).rstrip() for row in table]
 
 
-def _machine_fields(machine: Machine) -> tuple[str, ...]:
+def _machine_fields(machine: Machine, listed: ListedTrust | None) -> tuple[str, ...]:
     gpus = "–" if machine.gpus is None else str(len(machine.gpus)) if machine.gpus else "cpu only"
     if machine.ssh.is_local:
         gpus += " (local)"
@@ -49,6 +50,7 @@ def _machine_fields(machine: Machine) -> tuple[str, ...]:
         machine.name,
         machine.role,
         f"{machine.hostname}:{machine.port}",
+        "–" if listed is None else listed.trust.replace("_", " "),
         gpus,
         str(len(machine.models)),
         ", ".join(machine.tags),

@@ -26,22 +26,13 @@ def trouble_cells(view: MachineView, width: int) -> Cells:
 
 
 def trust_steps(snapshot: MachineSnapshot) -> tuple[str, ...]:
-    """What to do about a host key that is not known or another than known; nothing without an offer."""
-    offer, machine = snapshot.link.offer, snapshot.machine
-    if snapshot.trust not in {"pending", "key_changed"} or offer is None:
+    """What to do about a host key that is not approved: the reason's own words from the step on."""
+    if snapshot.trust == "approved" or not snapshot.reasons:
         return ()
-    ssh = machine.ssh
-    host = clean(ssh.host or machine.hostname)
-    words = ["ssh", *(["-J", ssh.jump] if ssh.jump else []), *(["-p", str(ssh.port)] if ssh.port else [])]
-    login = clean(" ".join([*words, f"{ssh.user}@{host}" if ssh.user else host]))
-    first = f"compare the fingerprint on the machine; if it is right, log in once: {login}"
-    if snapshot.trust == "key_changed":
-        known = f"'[{host}]:{ssh.port}'" if ssh.port not in {None, 22} else host
-        first = (
-            "find out why the key changed; if the new one is right, "
-            f"forget the old one and log in once: ssh-keygen -R {known}; {login}"
-        )
-    return first, f"or name it in {clean(machine.config_file)}: ssh: {{host_key: {clean(offer.fingerprint)}}}"
+    reason = clean(snapshot.reasons[0].text)
+    if snapshot.trust == "pending" and snapshot.link.offer is not None:
+        return (reason, "what to run there to compare: fleettui machines list --pending")
+    return (reason,)
 
 
 def _offline_cells(view: MachineView, width: int) -> Cells:
@@ -79,17 +70,17 @@ def _pending_cells(view: MachineView, width: int) -> Cells:
         error = view.snapshot.link.error
         return (Cell(clean(error) if error else "host key not read yet", "dim"),)
     hint = "  a to review" if view.layout.has_hints else ""
-    code = Cell(offer.code, "accent")
-    kind = Cell(f"  {clean(offer.key_type)}", "dim")
+    expired: Cells = (Cell("expired  ", "warn"),) if offer.has_expired(view.now) else ()
+    start: Cells = (*expired, Cell(offer.code, "accent"), Cell(f"  {clean(offer.key_type)}", "dim"))
     fingerprint = clean(offer.fingerprint)
-    full: Cells = (code, kind, Cell(f"  {fingerprint}"), Cell(hint, "key"))
+    full: Cells = (*start, Cell(f"  {fingerprint}"), Cell(hint, "key"))
     if width_of(full) <= width:
         return full
-    room = width - width_of((code, kind)) - 2 - len(hint)
+    room = width - width_of(start) - 2 - len(hint)
     if room < 12:
-        return (code, kind, Cell(hint, "key"))
+        return (*start, Cell(hint, "key"))
     head = room - 4
-    return (code, kind, Cell(f"  {fingerprint[:head]}…{fingerprint[-3:]}"), Cell(hint, "key"))
+    return (*start, Cell(f"  {fingerprint[:head]}…{fingerprint[-3:]}"), Cell(hint, "key"))
 
 
 def _changed_cells(view: MachineView, width: int) -> Cells:
