@@ -154,5 +154,5 @@ def _name_jump(error: LinkError, where: str) -> LinkError:
     """A jump host's failure in a machine's words; its key is not the machine's, so no offer is handed on."""
     text = f"jump host {error.text}"
     if error.stage == "host key" and error.offer is not None:
-        text = f"{text.partition(';')[0]}; log in there once with ssh to check and keep its key"
+        text = f"{text.partition(';')[0]}; log in there once with ssh, or add it as a machine and approve it"
     return LinkError(error.stage, text, is_retryable=error.is_retryable, jump=where)

@@ -12,7 +12,7 @@ from fleettui.net.hops import Hop
 from fleettui.net.login_client import LoginClient
 from fleettui.net.settings import ConnectorSettings
 
-TRUST_STEP = "log in once with `ssh` (known_hosts) or set ssh.host_key in the machine file"
+TRUST_STEP = "approve it: `fleettui machines approve`"
 
 
 def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dialer) -> LinkError:
@@ -59,8 +59,8 @@ def _explain_host_key(where: str, reason: str, client: LoginClient) -> LinkError
     if client.verdict == "changed":
         known = ", ".join(offer.expected)
         text = (
-            f"{where}: HOST KEY CHANGED: now {shown}, known is {known}; find out why; if it is right, "
-            "remove the old one with `ssh-keygen -R` and log in once with `ssh`, or set ssh.host_key"
+            f"{where}: HOST KEY CHANGED: now {shown}, known is {known}; find out why; if it is right: "
+            f"`fleettui machines approve` with --fingerprint {offer.fingerprint}"
         )
     else:
         text = f"{where}: unknown host key {shown}; compare it on the machine, then {TRUST_STEP}"
