@@ -207,7 +207,10 @@ def test_faults(code: Any, health: str) -> None:
     fault = GpuFault("00000000:02:00.0", code, "GPU is lost: reboot the machine")
     without_row = with_gpu(make_snapshot(), cards=(make_card(0),), faults=(fault,))
     assert judge_health(without_row, NOW, 2.0)[0] == health
-    assert texts(without_row) == [(health, "GPU is lost: reboot the machine")]  # and not missing once more
+    (reason,) = texts(without_row)  # and not missing once more
+    assert reason[0] == health
+    assert reason[1].startswith("GPU is lost: reboot the machine")
+    assert ("--gpu-reset" in reason[1]) == (code == "reset")
     with_row = with_gpu(make_snapshot(), cards=(make_card(0), make_card(1, fault=fault)))
     assert judge_health(with_row, NOW, 2.0)[0] == health
 

@@ -89,6 +89,7 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                     {
                         "index": 0,
                         "uuid": "GPU-000000a0-0000-4000-8000-0000000000a0",
+                        "bus_id": "00000000:01:00.0",
                         "name": "NVIDIA GeForce RTX 4090",
                         "vram_total_gb": 24.0,
                         "vram_used_gb": 23.2,
@@ -102,7 +103,15 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                         "unified": False,
                         "disabled": False,
                         "fault": None,
+                        "stale": False,
+                        "implausible": [],
                         "mig": [],
+                        "persistence": None,
+                        "pcie": None,
+                        "ecc": None,
+                        "throttle": None,
+                        "compute_cap": None,
+                        "xid": None,
                         "processes": [
                             {
                                 "pid": 4242,
@@ -115,6 +124,7 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                         ],
                     }
                 ],
+                "gpu_faults": [],
             },
             "loaded_models": ["llama3.1:70b"],
             "loaded": [
@@ -231,7 +241,8 @@ def test_unknown_is_null_and_never_zero() -> None:
     card = bare["telemetry"]["gpu"][0]
     assert {key for key, value in card.items() if value is None} == {
         "uuid", "name", "vram_total_gb", "vram_used_gb", "vram_free_gb", "utilisation", "temperature_c",
-        "power_w", "power_limit_w", "fan_percent", "pstate", "fault",
+        "power_w", "power_limit_w", "fan_percent", "pstate", "fault", "bus_id", "persistence", "pcie", "ecc",
+        "throttle", "compute_cap", "xid",
     }  # fmt: skip
     assert (bare["telemetry"]["ram_used_gb"], bare["telemetry"]["ram_total_gb"]) == (None, None)
     engine = replace(

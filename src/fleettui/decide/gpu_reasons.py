@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from fleettui.decide.amd_reasons import amd_reasons, thermal_limit_c, tool_of
+from fleettui.decide.condition_reasons import condition_reasons
 from fleettui.model.clock import hh_mm
-from fleettui.model.gpu import GpuCard, GpuReading
+from fleettui.model.gpu import GpuCard, GpuReading, is_on_card
 from fleettui.model.residency import is_runner, unexplained_mib
 from fleettui.model.snapshot import MachineSnapshot, Reason, Severity, SourceStatus
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
 
 LATE_LIMIT_S = 15.0
-THERMAL_LIMIT_C = 90
-"""Consumer cards throttle at 83-90 °C, data centre cards a little later; no query field says so itself."""
 UNEXPLAINED_LIMIT_MIB = 1024
 _SLOW_CODES = frozenset({"hung", "timed_out", "killed"})
+_FAULT_STEPS: dict[str, str] = {
+    "reset": "stop what runs on it, then `nvidia-smi --gpu-reset`",
+    "unknown_error": "see the kernel log (Xid), then reset it or reboot",
+}
 _NO_CARD_CODES = frozenset({"no_tool", "no_devices"})
+_NAMES = ("nvidia-smi", "amd-smi", "rocm-smi", "amdgpu", "AMD", "/dev/kfd")
 
 
 def has_answered(status: SourceStatus, now: float, limit_s: float) -> bool:
@@ -23,7 +28,7 @@ def has_answered(status: SourceStatus, now: float, limit_s: float) -> bool:
 
 
 def gpu_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None = None) -> list[Reason]:
-    """All reasons that the GPU source and its cards give, in no order of severity."""
+    """All reasons that the GPU source and its cards give, the more severe first within a severity."""
     reading = snapshot.gpu
     reasons = _source_reasons(snapshot, now, utc_offset_s)
     if reading is None:
@@ -31,10 +36,14 @@ def gpu_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None 
     reasons += _fault_reasons(snapshot, reading)
     if reading.cards or reading.faults:
         reasons += _count_reasons(snapshot, reading)
+    condition = condition_reasons(snapshot, reading, now, utc_offset_s)
+    reasons += [reason for reason in condition if reason.severity != "note"]
     for card in reading.cards:
         if not _is_plainly_fine(card):
             reasons += _card_reasons(snapshot, card)
     reasons += [Reason("note", "gpu_warning", f"nvidia-smi: {text}") for text in reading.warnings]
+    reasons += amd_reasons(snapshot, reading, now, utc_offset_s, LATE_LIMIT_S)
+    reasons += [reason for reason in condition if reason.severity == "note"]
     reasons += _memory_reasons(snapshot)
     return reasons
 
@@ -52,7 +61,7 @@ def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | N
         since = silent_since(snapshot, status)
         if since is None or now - since < LATE_LIMIT_S:
             return []
-        text = f"nvidia-smi does not answer since {hh_mm(since, utc_offset_s)}: a hung driver needs a reboot"
+        text = f"{tool_of(snapshot)} does not answer since {hh_mm(since, utc_offset_s)}: a hung driver needs a reboot"
         return [Reason("unhealthy" if machine.declares_gpus else "degraded", "gpu_late", text)]
     is_blind = not has_cards or (status is not None and status.state == "error")  # cards are old then
     severity: Severity = "unhealthy" if machine.declares_gpus and is_blind else "degraded"
@@ -65,6 +74,8 @@ def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | N
     if status is None:
         return []
     if status.state == "error":
+        if snapshot.gpu is not None and snapshot.gpu.faults:
+            return []  # the faults say it
         if _began_lately(status, now) and has_cards:
             return []
         return [Reason(severity, "gpu_error", _named(status.error or "cannot be read"))]
@@ -93,7 +104,8 @@ def _began_lately(status: SourceStatus | None, now: float) -> bool:
 
 def _named(text: str) -> str:
     """The text, with the tool it speaks of in front."""
-    return text if "nvidia-smi" in text or text.startswith("GPU") else f"nvidia-smi: {text}"
+    is_named = text.startswith("GPU") or any(word in text for word in _NAMES)
+    return text if is_named else f"nvidia-smi: {text}"
 
 
 def _count(declared: tuple[object, ...] | None) -> int:
@@ -106,16 +118,16 @@ def _fault_reasons(snapshot: MachineSnapshot, reading: GpuReading) -> list[Reaso
     found = [
         (f"GPU {card.index}", card.index, card.fault) for card in reading.cards if card.fault is not None
     ]
-    found += [
-        ("GPU" if isinstance(fault.bus_id, Unknown) else f"GPU at {fault.bus_id}", -1, fault)
-        for fault in reading.faults
-    ]
+    for fault in reading.faults:
+        title = "GPU" if isinstance(fault.bus_id, Unknown) else f"GPU at {fault.bus_id}"
+        found.append((title, -1 if fault.index is None else fault.index, fault))
     for title, index, fault in found:
         severity: Severity = "degraded" if fault.code == "unknown_error" else "unhealthy"
         if index in snapshot.machine.disabled_gpus:
             severity = "note"
         text = fault.text if fault.text.startswith("GPU") else f"{title}: {fault.text}"
-        reasons.append(Reason(severity, f"gpu_{fault.code}", text))
+        step = _FAULT_STEPS.get(fault.code)
+        reasons.append(Reason(severity, f"gpu_{fault.code}", text if step is None else f"{text}; {step}"))
     return reasons
 
 
@@ -142,7 +154,7 @@ def _is_plainly_fine(card: GpuCard) -> bool:
     """True for the card that has nothing to tell: cool, memory known, every field plausible."""
     return (
         not isinstance(card.temperature_c, Unknown)
-        and card.temperature_c < THERMAL_LIMIT_C
+        and card.temperature_c < thermal_limit_c(card)
         and not isinstance(card.free_mib, Unknown)
         and not card.suspect
     )
@@ -154,7 +166,7 @@ def _card_reasons(snapshot: MachineSnapshot, card: GpuCard) -> list[Reason]:
         return []
     reasons = []
     heat = card.temperature_c
-    if not isinstance(heat, Unknown) and heat >= THERMAL_LIMIT_C:
+    if not isinstance(heat, Unknown) and heat >= thermal_limit_c(card):
         text = f"GPU {card.index} is at {heat} °C, its thermal limit: check fans and airflow"
         reasons.append(Reason("degraded", "gpu_hot", text))
     memory = card_memory(snapshot, card)
@@ -191,11 +203,11 @@ def _card_most_used_by_nobody(snapshot: MachineSnapshot) -> str:
     """` on GPU 1` when no copy is loaded and only that card is in use without a process."""
     if snapshot.gpu is None or snapshot.processes is None or snapshot.loaded:
         return ""
-    seen = {process.gpu_uuid for process in snapshot.processes.processes}
+    processes = snapshot.processes.processes
     hidden = [
         card.index
         for card in snapshot.gpu.cards
-        if card.uuid not in seen
+        if not any(is_on_card(process, card) for process in processes)
         and not isinstance(card.used_mib, Unknown)
         and card.used_mib > UNEXPLAINED_LIMIT_MIB
     ]

@@ -198,6 +198,16 @@ class ProcessesReading:
     processes: tuple[GpuProcess, ...] = ()
 
 
+def condition_of(reading: GpuReading, card: GpuCard) -> CardCondition | None:
+    """The condition of that card, by UUID; by number where the card has none. Another vendor's has none."""
+    if reading.condition is None:
+        return None
+    for item in reading.condition.cards:
+        if item.uuid == card.uuid and (not isinstance(card.uuid, Unknown) or item.index == card.index):
+            return item
+    return None
+
+
 def cards_of_uuids(cards: tuple[GpuCard, ...]) -> dict[str, int]:
     """Index of the card for each UUID: its own and those of its MIG instances."""
     found: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuProcess
+from fleettui.model.gpu import GpuProcess, cards_of_uuids
 from fleettui.model.readings import LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
@@ -57,7 +57,7 @@ def shares_of(snapshot: MachineSnapshot) -> tuple[CardShare, ...]:
     copies = tuple(copy for copy in snapshot.loaded if copy.vram_bytes != 0)
     if not copies:
         return ()
-    index_of = {card.uuid: card.index for card in snapshot.gpu.cards if not isinstance(card.uuid, Unknown)}
+    index_of = cards_of_uuids(snapshot.gpu.cards)
     processes = snapshot.processes.processes
     copy_of_pid = _copies_of_pids(processes, copies)
     shares = []

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 
-from fleettui.model.gpu import XidEvent
+from fleettui.model.gpu import GpuReading, XidEvent
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
 from fleettui.probes.loops_gpu import XIDS_KEPT
+from fleettui.probes.nvidia_problems import read_bus_id
 
 _LINE = re.compile(
     r"\[ *([0-9]{1,10}\.[0-9]{1,6})\].{0,80}?"
@@ -43,3 +44,14 @@ def _read_seconds(text: str) -> float | None:
     whole, dot, rest = text.partition(".")
     digits = whole + rest
     return float(text) if dot and digits.isascii() and digits.isdigit() and len(digits) < 16 else None
+
+
+def card_of_xid(reading: GpuReading, event: XidEvent) -> int | None:
+    """Number of the card an Xid names; the kernel log prints bus ids without the function."""
+    if isinstance(event.bus_id, Unknown):
+        return None
+    named = read_bus_id(event.bus_id if "." in event.bus_id else f"{event.bus_id}.0")
+    for card in reading.cards:
+        if not isinstance(card.bus_id, Unknown) and read_bus_id(card.bus_id) == named is not None:
+            return card.index
+    return None

@@ -13,6 +13,7 @@ from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.residency import cards_of_copy, shares_of
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import T, Unknown
+from fleettui.view.host_document import host_document
 from fleettui.view.telemetry_document import GIB, Document, gib, known, rounded, telemetry_document, tidy
 
 SCHEMA = 1
@@ -141,20 +142,16 @@ def _engine(engine: EngineReading) -> Document:
 
 
 def _system(snapshot: MachineSnapshot) -> Document | None:
-    """Null until read. CUDA, container runtime and interfaces join when a source reads them."""
+    """Null until read. The container runtime joins when a source reads it."""
     system = snapshot.system
     if system is None:
         return None
     cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
+    condition = None if snapshot.gpu is None else snapshot.gpu.condition
     return {
-        "os": known(system.os),
-        "kernel": known(system.kernel),
-        "arch": known(system.arch),
-        "cpu": known(system.cpu_model),
-        "cores": known(system.cores),
+        **host_document(system),
         "driver": next((card.driver for card in cards if not isinstance(card.driver, Unknown)), None),
-        "cuda": None,
-        "container_runtime": None,
+        "cuda": None if condition is None else known(condition.cuda),
         "interfaces": [] if snapshot.net is None else [item.name for item in snapshot.net.interfaces],
     }
 

@@ -7,11 +7,11 @@ from fleettui.model.unknown import Maybe, Unknown, total
 
 
 def mean_utilisation(snapshot: MachineSnapshot) -> Maybe[float]:
-    """Percent, mean over the cards that report one."""
+    """Percent, mean over the cards that report one; what a faulty card reports is no load."""
     known = [
         card.utilisation_percent
         for card in (snapshot.gpu.cards if snapshot.gpu is not None else ())
-        if not isinstance(card.utilisation_percent, Unknown)
+        if card.fault is None and not isinstance(card.utilisation_percent, Unknown)
     ]
     return sum(known) / len(known) if known else Unknown("no utilisation known")
 
@@ -27,8 +27,9 @@ def hottest_c(snapshot: MachineSnapshot) -> Maybe[int]:
 
 
 def total_power_w(snapshot: MachineSnapshot) -> Maybe[float]:
-    """Watts of all cards together."""
-    return total(card.power_w for card in (snapshot.gpu.cards if snapshot.gpu is not None else ()))
+    """Watts of all cards together, without implausible figures."""
+    cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
+    return total(card.power_w for card in cards if "power_w" not in card.suspect)
 
 
 def fullest_disk_percent(snapshot: MachineSnapshot) -> Maybe[float]:
@@ -43,5 +44,7 @@ def fullest_disk_percent(snapshot: MachineSnapshot) -> Maybe[float]:
 
 def net_rates(snapshot: MachineSnapshot) -> tuple[Maybe[float], Maybe[float]]:
     """Bytes a second received and sent, all cards together: bridges and bonds carry the same bytes again."""
-    interfaces = [i for i in snapshot.net.interfaces if i.is_counted] if snapshot.net is not None else []
+    interfaces = (
+        [item for item in snapshot.net.interfaces if item.is_counted] if snapshot.net is not None else []
+    )
     return total(i.rx_bytes_s for i in interfaces), total(i.tx_bytes_s for i in interfaces)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuCard
+from fleettui.model.gpu import GpuCard, is_on_card
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import bar_cells, tone_for
@@ -54,12 +54,12 @@ def gpu_heat(view: MachineView, card: GpuCard, width: int) -> Cells:
         return (Cell("disabled", "dim"),)
     if width < 8 or view.layout.has("temp"):
         return NOTHING
-    parts = []
+    parts: list[Cells] = []
     if not isinstance(card.temperature_c, Unknown):
         tone = tone_for(card.temperature_c, view.layout.thresholds.temperature)
         parts.append((Cell(celsius(card.temperature_c), tone if tone != "good" else "dim"),))
     if not isinstance(card.power_w, Unknown):
-        parts.append((Cell(watts(card.power_w), "dim"),))
+        parts.append(gpu_power(view, card, width))
     return join_cells(parts, " ", "dim")
 
 
@@ -142,7 +142,9 @@ def power(view: MachineView, width: int) -> Cells:
 
 
 def gpu_power(view: MachineView, card: GpuCard, width: int) -> Cells:
-    return _power_cells(view, card.power_w)
+    """Watts as reported; an implausible figure is marked, and no sum has it."""
+    cells = _power_cells(view, card.power_w)
+    return (Cell(f"{cells[0].text}!", "warn"),) if "power_w" in card.suspect else cells
 
 
 def _power_cells(view: MachineView, value: Maybe[float]) -> Cells:
@@ -220,7 +222,7 @@ def _others(view: MachineView, card: GpuCard) -> list[Cell]:
     proven = {share.pid for share in view.shares}
     cells = []
     for process in processes.processes if processes is not None else ():
-        if process.gpu_uuid != card.uuid or process.pid in proven:
+        if not is_on_card(process, card) or process.pid in proven:
             continue
         size = "" if isinstance(process.used_mib, Unknown) else f" {gib_text(process.used_mib)}"
         user = "" if isinstance(process.user, Unknown) else f" ({clean(process.user)})"

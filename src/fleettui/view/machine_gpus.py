@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuCard
+from fleettui.model.gpu import GpuCard, MigInstance, cards_of_uuids
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import bar_cells, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, dimmed
 from fleettui.view.copies import short_name
 from fleettui.view.gpu_cells import short_gpu_name
+from fleettui.view.gpu_condition import card_details, xid_lines
 from fleettui.view.layout import NARROW
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, table
@@ -19,23 +20,45 @@ _BAR_WIDTH = 18
 
 
 def gpu_lines(view: MachineView) -> list[Line]:
-    """A line for each card with every figure; below it its fault, MIG instances, implausible fields."""
+    """A line for each card with every figure, its MIG instances below it; then what is odd about them."""
     gpu = view.snapshot.gpu
     if gpu is None:
         return []
     head = ("", "GPU", "", "VRAM", "free", "use", "temp", "power", "fan", "state")
-    rows = [_gpu_row(view, card) for card in gpu.cards]
+    rows: list[tuple[Cells, ...]] = []
+    for card in gpu.cards:
+        rows.append(_gpu_row(view, card))
+        rows += [_instance_row(view, part) for part in card.mig]
     lines = table(head, rows, frozenset({3, 4, 5, 6, 7, 8}))
     if view.is_gpu_stale:
         lines = [dimmed(line) for line in lines]
     for card in gpu.cards:
         lines += [(Cell(text, "warn"),) for text in _remarks(view, card)]
+        lines += [(Cell(text, "dim"),) for text in card_details(gpu, card)]
     for fault in gpu.faults:
         where = "" if isinstance(fault.bus_id, Unknown) else f"{clean(fault.bus_id)}: "
         lines.append((Cell(f"{where}{clean(fault.text)}", "bad"),))
+    lines += xid_lines(view, gpu)
     if gpu.problem is not None and gpu.problem.detail:
         lines.append((Cell(clean(gpu.problem.detail), "dim"),))
     return lines
+
+
+def _instance_row(view: MachineView, part: MigInstance) -> tuple[Cells, ...]:
+    limits = view.layout.thresholds
+    bar_width = _BAR_WIDTH if view.layout.width >= NARROW else 0
+    fraction = None
+    if not isinstance(part.used_mib, Unknown) and not isinstance(part.total_mib, Unknown) and part.total_mib:
+        fraction = part.used_mib / part.total_mib
+    name = Cell(f"{view.layout.glyphs.dot} MIG {clean(part.profile)}", "dim")
+    return (
+        NOTHING,
+        (name,),
+        bar_cells(fraction, bar_width, limits.memory, view.layout.glyphs) if bar_width else NOTHING,
+        (Cell(f"{gib_text(part.used_mib)}/{gib_text(part.total_mib)} GiB"),),
+        (Cell(gib_text(part.free_mib)),),
+        *(NOTHING,) * 5,
+    )
 
 
 def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
@@ -50,12 +73,14 @@ def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
     ):
         fraction = memory.used_mib / memory.total_mib
     shared = " shared" if card.is_unified else ""
+    mig = " · MIG" if card.is_mig else ""
     limit = "" if isinstance(card.power_limit_w, Unknown) else f"/{card.power_limit_w:.0f}"
-    watts = DASH if isinstance(card.power_w, Unknown) else f"{card.power_w:.0f}{limit} W"
+    mark = "!" if "power_w" in card.suspect else ""
+    watts = DASH if isinstance(card.power_w, Unknown) else f"{card.power_w:.0f}{mark}{limit} W"
     heat = DASH if isinstance(card.temperature_c, Unknown) else f"{card.temperature_c} °C"
     return (
         (Cell(str(card.index), "dim"),),
-        (Cell(short_gpu_name(card.name)),),
+        (Cell(short_gpu_name(card.name) + mig),),
         bar_cells(fraction, bar_width, limits.memory, view.layout.glyphs) if bar_width else NOTHING,
         (Cell(f"{gib_text(memory.used_mib)}/{gib_text(memory.total_mib)} GiB{shared}"),),
         (Cell(gib_text(memory.free_mib)),),
@@ -80,9 +105,8 @@ def _remarks(view: MachineView, card: GpuCard) -> list[str]:
         remarks.append(f"GPU {card.index}: disabled in the file")
     if card.suspect:
         remarks.append(f"GPU {card.index}: implausible {', '.join(card.suspect)}")
-    for part in card.mig:
-        memory = f"{gib_text(part.used_mib)}/{gib_text(part.total_mib)} GiB"
-        remarks.append(f"GPU {card.index} MIG {clean(part.profile)}: {memory}")
+    if card.is_mig and not card.mig:
+        remarks.append(f"GPU {card.index}: MIG is on, its instances are not known")
     return remarks
 
 
@@ -103,15 +127,18 @@ def short_command(command: str) -> str:
 def process_lines(view: MachineView) -> list[Line]:
     """Each compute process with its card, memory, user and command."""
     snapshot = view.snapshot
+    cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
+    status = snapshot.sources.get("processes")
+    if snapshot.processes is None and cards and status is not None and status.state == "unsupported":
+        return [(Cell(clean(status.error or "no process list here"), "dim"),)]
     if snapshot.processes is None or not snapshot.processes.processes:
         return []
-    cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
-    index_of = {card.uuid: str(card.index) for card in cards if not isinstance(card.uuid, Unknown)}
+    index_of = {uuid: str(index) for uuid, index in cards_of_uuids(cards).items()}
     copy_of = {share.pid: share.copy for share in view.shares}
     rows: list[tuple[Cells, ...]] = []
     for process in snapshot.processes.processes:
         is_placed = not isinstance(process.gpu_uuid, Unknown)
-        gpu = index_of.get(process.gpu_uuid, DASH) if is_placed else DASH  # type: ignore[arg-type]
+        gpu = index_of.get(str(process.gpu_uuid), DASH) if is_placed else DASH
         memory = DASH if isinstance(process.used_mib, Unknown) else f"{gib_text(process.used_mib)} GiB"
         command = process.name if isinstance(process.command, Unknown) else process.command
         copy = copy_of.get(process.pid)

@@ -86,7 +86,8 @@ class MachineView:
 
     @cached_property
     def is_gpu_stale(self) -> bool:
-        return self.is_source_stale("gpu")
+        gpu = self.snapshot.gpu
+        return (gpu is not None and gpu.is_stale) or self.is_source_stale("gpu")
 
     @cached_property
     def is_engine_stale(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fleettui.model.gpu import GpuCard
+from fleettui.model.gpu import GpuCard, is_on_card
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
@@ -153,7 +153,7 @@ def _card_notes(view: MachineView, card: GpuCard) -> list[str]:
     words = [f"{clean(share.copy.name)} {gib_text(share.used_mib)}" for share in shares]
     proven = {share.pid for share in shares}
     for process in snapshot.processes.processes if snapshot.processes is not None else ():
-        if process.gpu_uuid == card.uuid and process.pid not in proven:
+        if is_on_card(process, card) and process.pid not in proven:
             user = "" if isinstance(process.user, Unknown) else f"{clean(process.user)}:"
             words.append(f"{user}{clean(process.short_name)} {gib_text(process.used_mib)}")
     notes = [", ".join(words)] if words else []

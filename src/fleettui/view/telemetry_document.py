@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleettui.model.gpu import GpuCard, GpuProcess
+from fleettui.model.clock import iso_utc
+from fleettui.model.gpu import GpuCard, GpuProcess, GpuReading, XidEvent, condition_of, is_on_card
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, T, Unknown
 from fleettui.model.vram import card_memory, gib_of_mib, has_no_gpu
+from fleettui.probes.nvidia_xid import card_of_xid
+from fleettui.view.host_document import memory_document
 
 Document = dict[str, Any]
 
@@ -15,6 +18,7 @@ GIB = 1 << 30
 
 
 _KIB_IN_GIB = 1 << 20
+_NOT_ASKED = Unknown("not asked")
 
 
 def telemetry_document(snapshot: MachineSnapshot, is_online: bool) -> Document:
@@ -27,6 +31,7 @@ def telemetry_document(snapshot: MachineSnapshot, is_online: bool) -> Document:
         "uptime_s": None if cpu is None else rounded(cpu.uptime_s),
         "ram_used_gb": None if memory is None else gib(memory.used_kib, _KIB_IN_GIB),
         "ram_total_gb": None if memory is None else gib(memory.total_kib, _KIB_IN_GIB),
+        **memory_document(memory),
         "disks": None
         if disks is None
         else [
@@ -45,6 +50,7 @@ def telemetry_document(snapshot: MachineSnapshot, is_online: bool) -> Document:
                 "name": interface.name,
                 "rx_mb_s": _megabytes(interface.rx_bytes_s),
                 "tx_mb_s": _megabytes(interface.tx_bytes_s),
+                "counted": interface.is_counted,
             }
             for interface in net.interfaces
         ],
@@ -52,19 +58,24 @@ def telemetry_document(snapshot: MachineSnapshot, is_online: bool) -> Document:
     if has_no_gpu(snapshot):
         return telemetry
     if snapshot.gpu is not None:
-        telemetry["gpu"] = [_card(snapshot, card) for card in snapshot.gpu.cards]
+        telemetry["gpu"] = [_card(snapshot, snapshot.gpu, card) for card in snapshot.gpu.cards]
+        telemetry["gpu_faults"] = [
+            {"index": fault.index, "bus_id": known(fault.bus_id), "fault": fault.text}
+            for fault in snapshot.gpu.faults
+        ]
     else:
         # A client that walks the cards of machines that are online must not meet null there.
         telemetry["gpu"] = [] if is_online else None
     return telemetry
 
 
-def _card(snapshot: MachineSnapshot, card: GpuCard) -> Document:
+def _card(snapshot: MachineSnapshot, reading: GpuReading, card: GpuCard) -> Document:
     memory = card_memory(snapshot, card)
     processes = snapshot.processes
     return {
         "index": card.index,
         "uuid": known(card.uuid),
+        "bus_id": known(card.bus_id),
         "name": known(card.name),
         "vram_total_gb": gib_of_mib(memory.total_mib),
         "vram_used_gb": gib_of_mib(memory.used_mib),
@@ -78,6 +89,8 @@ def _card(snapshot: MachineSnapshot, card: GpuCard) -> Document:
         "unified": card.is_unified,
         "disabled": card.index in snapshot.machine.disabled_gpus,
         "fault": None if card.fault is None else card.fault.text,
+        "stale": reading.is_stale,
+        "implausible": list(card.suspect),
         "mig": [
             {
                 "profile": part.profile,
@@ -88,10 +101,50 @@ def _card(snapshot: MachineSnapshot, card: GpuCard) -> Document:
             }
             for part in card.mig
         ],
+        **_condition(reading, card),
         "processes": None
         if processes is None
-        else [_process(process) for process in processes.processes if process.gpu_uuid == card.uuid],
+        else [_process(process) for process in processes.processes if is_on_card(process, card)],
     }
+
+
+def _condition(reading: GpuReading, card: GpuCard) -> Document:
+    """What is asked about once a minute; null until then and where the driver does not tell."""
+    xids = _NOT_ASKED if reading.condition is None else reading.condition.xids
+    document: Document = {
+        "persistence": None,
+        "pcie": None,
+        "ecc": None,
+        "throttle": None,
+        "compute_cap": None,
+        "xid": None
+        if isinstance(xids, Unknown)
+        else [_xid(event) for event in xids if card_of_xid(reading, event) == card.index],
+    }
+    condition = condition_of(reading, card)
+    if condition is not None:
+        throttle = condition.throttle
+        document |= {
+            "persistence": known(condition.has_persistence),
+            "pcie": {
+                "width": known(condition.pcie_width),
+                "width_max": known(condition.pcie_width_max),
+                "generation": known(condition.pcie_generation),
+                "generation_max": known(condition.pcie_generation_max),
+            },
+            "ecc": {
+                "uncorrected": known(condition.ecc_uncorrected),
+                "corrected": known(condition.ecc_corrected),
+            },
+            "throttle": None if isinstance(throttle, Unknown) else list(throttle),
+            "compute_cap": known(condition.compute_cap),
+        }
+    return document
+
+
+def _xid(event: XidEvent) -> Document:
+    at = None if isinstance(event.at, Unknown) else iso_utc(event.at)
+    return {"code": event.code, "at": at, "text": event.text}
 
 
 def _process(process: GpuProcess) -> Document:
