@@ -61,7 +61,8 @@ def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | N
         since = silent_since(snapshot, status)
         if since is None or now - since < LATE_LIMIT_S:
             return []
-        text = f"{tool_of(snapshot)} does not answer since {hh_mm(since, utc_offset_s)}: a hung driver needs a reboot"
+        moment = hh_mm(since, utc_offset_s)
+        text = f"{tool_of(snapshot)} does not answer since {moment}: a hung driver needs a reboot"
         return [Reason("unhealthy" if machine.declares_gpus else "degraded", "gpu_late", text)]
     is_blind = not has_cards or (status is not None and status.state == "error")  # cards are old then
     severity: Severity = "unhealthy" if machine.declares_gpus and is_blind else "degraded"
