@@ -11,7 +11,7 @@ from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import has_no_gpu
 
-_OTHER_SOURCES = frozenset({"gpu", "processes", "cpu", "memory", "disks", "net", "system"})
+_OTHER_SOURCES = frozenset({"gpu", "amd", "processes", "cpu", "memory", "disks", "net", "system"})
 _GIB = 1 << 30
 
 
