@@ -83,8 +83,16 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                 "uptime_s": 864000.0,
                 "ram_used_gb": 38.0,
                 "ram_total_gb": 128.0,
+                "ram_available_gb": 90.0,
+                "ram_free_gb": 90.0,
+                "ram_free_up_to_gb": None,
+                "ram_limit_gb": None,
+                "swap_used_gb": 0.0,
+                "swap_total_gb": 0.0,
+                "zfs_arc_gb": None,
+                "memory_stalled_percent": None,
                 "disks": [{"mount": "/", "used_gb": 212.0, "free_gb": 670.4, "total_gb": 929.8}],
-                "net": [{"name": "eno1", "rx_mb_s": 0.4, "tx_mb_s": 1.1}],
+                "net": [{"name": "eno1", "rx_mb_s": 0.4, "tx_mb_s": 1.1, "counted": True}],
                 "gpu": [
                     {
                         "index": 0,
@@ -170,9 +178,14 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                 "arch": "x86_64",
                 "cpu": "AMD Ryzen 9 7950X",
                 "cores": 32,
+                "core_limit": None,
+                "container": None,
+                "container_runtime": None,
+                "boot_id": None,
+                "clock_skew_s": None,
+                "block_devices": None,
                 "driver": "580.126.09",
                 "cuda": None,
-                "container_runtime": None,
                 "interfaces": ["eno1"],
             },
             "maintenance": {"on": False, "reason": None, "by": None, "since": None, "until": None},
@@ -219,7 +232,7 @@ def test_who_is_not_online() -> None:
         ("offline", "unknown", "approved"),
     ]
     telemetry = never["telemetry"]
-    assert list(telemetry.values()) == [None] * 8
+    assert set(telemetry.values()) == {None}
     assert {"cpu_percent", "ram_used_gb", "gpu"} < set(telemetry)
     assert (never["loaded_models"], never["loaded"], never["installed"], never["system"]) == (None,) * 4
     assert (never["last_seen"], never["age_s"], never["sources"]) == (None, None, {})

@@ -2,40 +2,112 @@
 
 from __future__ import annotations
 
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.readings import BlockDevice, MemoryReading, SystemReading
+from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.view.cells import Cell, Cells
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, fields, table
 from fleettui.view.text import clean
-from fleettui.view.units import DASH, duration, kib_gib, rate
+from fleettui.view.units import DASH, disk_size, duration, kib_gib, rate
+
+_KIB_IN_GIB = 1 << 20
 
 
 def machine_lines(view: MachineView) -> list[Line]:
-    """System, processor and main memory."""
+    """System, processor, main memory, disks as devices."""
     system, cpu, memory = view.snapshot.system, view.snapshot.cpu, view.snapshot.memory
     rows: list[tuple[str, Cells]] = []
     if system is not None:
-        rows.append(("system", (Cell(_words(system.os, system.kernel, system.arch)),)))
-        cores = "" if isinstance(system.cores, Unknown) else f"{system.cores} threads"
-        rows.append(("processor", (Cell(", ".join(w for w in (_words(system.cpu_model), cores) if w)),)))
+        rows += _system_rows(system)
     if cpu is not None:
         load = "" if isinstance(cpu.load, Unknown) else "  load " + " ".join(f"{v:.2f}" for v in cpu.load)
         busy = DASH if isinstance(cpu.busy_percent, Unknown) else f"{cpu.busy_percent:.0f} %"
         up = "" if isinstance(cpu.uptime_s, Unknown) else f"  up {duration(cpu.uptime_s)}"
         rows.append(("CPU", (Cell(busy), Cell(load + up, "dim"))))
     if memory is not None:
-        swap_used: Maybe[int] = Unknown()
-        if not isinstance(memory.swap_total_kib, Unknown) and not isinstance(memory.swap_free_kib, Unknown):
-            swap_used = memory.swap_total_kib - memory.swap_free_kib
-        swap = (
-            ""
-            if memory.swap_total_kib == 0
-            else f"  swap {kib_gib(swap_used)}/{kib_gib(memory.swap_total_kib)}"
-        )
-        rows.append(
-            ("RAM", (Cell(f"{kib_gib(memory.used_kib)}/{kib_gib(memory.total_kib)} GiB"), Cell(swap, "dim")))
-        )
+        rows += _memory_rows(memory)
+    if system is not None:
+        rows += _device_rows(system.block_devices)
     return fields(rows)
+
+
+def _system_rows(system: SystemReading) -> list[tuple[str, Cells]]:
+    container = () if system.container is None else (f"in {clean(system.container)}",)
+    about = _words(system.os, system.kernel, system.arch, *container, system.container_runtime)
+    cores = "" if isinstance(system.cores, Unknown) else f"{system.cores} threads"
+    limit = "" if system.core_limit is None else f"limit {system.core_limit:g}"
+    processor = ", ".join(word for word in (_words(system.cpu_model), cores, limit) if word)
+    rows: list[tuple[str, Cells]] = [("system", (Cell(about),)), ("processor", (Cell(processor),))]
+    skew_s = system.clock_skew_s
+    if not isinstance(skew_s, Unknown) and abs(skew_s) >= 1:
+        side = "ahead of" if skew_s > 0 else "behind"
+        rows.append(("clock", (Cell(f"{abs(skew_s):.0f} s {side} this computer's", "warn"),)))
+    return rows
+
+
+def _memory_rows(memory: MemoryReading) -> list[tuple[str, Cells]]:
+    """Use and swap; below, what changes the meaning of the figure: limits, caches, tasks that wait."""
+    details = memory.details
+    swap_used: Maybe[int] = Unknown()
+    if not isinstance(memory.swap_total_kib, Unknown) and not isinstance(memory.swap_free_kib, Unknown):
+        swap_used = max(0, memory.swap_total_kib - memory.swap_free_kib)
+    swap = f"  swap {kib_gib(swap_used)}/{kib_gib(memory.swap_total_kib)}"
+    if memory.swap_total_kib == 0:
+        swap = ""
+    elif details is not None and known_or(details.zram_kib, 0) > 0:
+        swap += " (zram)"
+    use = f"{kib_gib(memory.used_kib)}/{kib_gib(memory.total_kib)} GiB"
+    rows: list[tuple[str, Cells]] = [("RAM", (Cell(use), Cell(swap, "dim")))]
+    rows += [("", (Cell(text, "dim"),)) for text in _memory_notes(memory)]
+    return rows
+
+
+def _memory_notes(memory: MemoryReading) -> list[str]:
+    notes = []
+    for limit in memory.limits:
+        free = max(0, limit.limit_kib - limit.used_kib)
+        whose = "login sessions only: limit" if limit.is_session else "limit"
+        notes.append(f"{whose} {_gib(limit.limit_kib)} GiB, {_gib(free)} GiB of it free")
+    if memory.is_available_low:
+        notes.append("container memory: available may be too low")
+    details = memory.details
+    if details is None:
+        return notes
+    shrinkable = known_or(details.arc_shrinkable_kib, 0)
+    if not isinstance(details.arc_kib, Unknown):
+        can = f", {_gib(shrinkable)} GiB of it can shrink" if shrinkable else ""
+        notes.append(f"ZFS ARC {_gib(details.arc_kib)} GiB{can}")
+    if memory.limit is not None and not isinstance(details.limit_cache_kib, Unknown):
+        notes.append(f"page cache {_gib(details.limit_cache_kib)} GiB counts against the limit and can go")
+    if not isinstance(memory.up_to_kib, Unknown):
+        notes.append(f"{_gib(memory.free_kib)} GiB free, up to {_gib(memory.up_to_kib)} GiB if caches shrink")
+    if known_or(details.stalled_some_percent, 0.0) >= 1:
+        notes.append(f"tasks waited for memory {details.stalled_some_percent:.0f} % of the last 10 s")
+    return notes
+
+
+def _gib(kib: Maybe[int]) -> str:
+    return DASH if isinstance(kib, Unknown) else f"{kib / _KIB_IN_GIB:.1f}"
+
+
+def _device_rows(devices: Maybe[tuple[BlockDevice, ...]]) -> list[tuple[str, Cells]]:
+    """Disks of one kind in one row: `4 × 7.7 TB SSD SAMSUNG MZQL2`."""
+    kinds: dict[str, list[str]] = {}
+    for device in () if isinstance(devices, Unknown) else devices:
+        kind = " ".join((disk_size(device.size_bytes), _drive(device), known_or(device.model, "")))
+        kinds.setdefault(kind.strip(), []).append(device.name)
+    rows: list[tuple[str, Cells]] = []
+    for kind, names in kinds.items():
+        count = f"{len(names)} × " if len(names) > 1 else ""
+        title = "" if rows else "devices"
+        rows.append((title, (Cell(f"{count}{clean(kind)}"), Cell(f"  {clean(' '.join(names))}", "dim"))))
+    return rows
+
+
+def _drive(device: BlockDevice) -> str:
+    if isinstance(device.is_rotational, Unknown):
+        return "disk"
+    return "HDD" if device.is_rotational else "SSD"
 
 
 def _words(*values: Maybe[str]) -> str:
@@ -67,6 +139,7 @@ def net_lines(view: MachineView) -> list[Line]:
                 (Cell(clean(item.name)),),
                 (Cell(f"{glyphs.down} {rate(item.rx_bytes_s)}", "dim"),),
                 (Cell(f"{glyphs.up} {rate(item.tx_bytes_s)}", "dim"),),
+                (Cell("" if item.is_counted else "not in the sum", "dim"),),
             )
             for item in (view.snapshot.net.interfaces if view.snapshot.net is not None else ())
         ],

@@ -42,6 +42,11 @@ def kib_gib(kib: Maybe[int]) -> str:
     return f"{gib:.1f}" if gib < 9.95 else f"{gib:.0f}"
 
 
+def disk_size(count: int) -> str:
+    """Bytes as disks are sold, decimal: `7.7 TB`, `480 GB`."""
+    return f"{count / 1e12:.1f} TB" if count >= 999_500_000_000 else f"{count / 1e9:.0f} GB"
+
+
 def percent(value: Maybe[float], width: int) -> str:
     """`12 %`, for columns; `12%` where they are narrow."""
     if width >= PERCENT_WIDTH or isinstance(value, Unknown):
