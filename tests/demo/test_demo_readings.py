@@ -15,16 +15,19 @@ from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.probe_answers import answer_section
 from fleettui.demo.simulation import Simulation
 from fleettui.model.unknown import Unknown
+from fleettui.probes.clock import find_skew_s
 from fleettui.probes.cpu import parse_cpu
 from fleettui.probes.disks import parse_disks
 from fleettui.probes.engines.ollama import parse_ps, parse_tags, parse_version
+from fleettui.probes.lsblk import parse_blocks
 from fleettui.probes.memory import parse_memory
-from fleettui.probes.net import parse_net
+from fleettui.probes.memory_details import parse_memory_details
+from fleettui.probes.net import parse_net, parse_uncounted
 from fleettui.probes.nvidia import parse_gpus, query_fields
 from fleettui.probes.nvidia_condition import condition_fields, condition_section, parse_condition
 from fleettui.probes.nvidia_lists import parse_version as parse_tool_version
 from fleettui.probes.processes import parse_apps, parse_owners, with_owners
-from fleettui.probes.system import parse_system
+from fleettui.probes.system import parse_runtime, parse_system
 
 JSON = (("content-type", JSON_TYPE),)
 
@@ -133,14 +136,26 @@ def test_processes_fill_no_more_than_the_cards(simulation: Simulation) -> None:
 def test_host_facts(simulation: Simulation) -> None:
     for machine in simulation.machines.values():
         host = machine.plan.host
-        memory = parse_memory(payload(machine, "mem"))
+        details = parse_memory_details(
+            *(payload(machine, name) for name in ("arc", "psi", "swaps", "cgroup"))
+        )
+        memory = parse_memory(payload(machine, "mem"), details)
         assert unknown_fields(memory) == set()
+        assert (memory.limits, memory.is_available_low) == ((), False)
+        assert unknown_fields(details) == {"arc_kib", "arc_shrinkable_kib", "limit_cache_kib"}
         assert memory.total_kib == host.memory_kib
         disks = parse_disks(*read(machine, "disks"))
         assert not isinstance(disks, Unknown)
         assert "/" in [disk.mount for disk in disks.disks]
-        system = parse_system(*(payload(machine, section) for section in ("uname", "os", "cpu")))
-        assert unknown_fields(system) == set()
+        system = parse_system(*(payload(machine, section) for section in ("uname", "os", "cpu", "host")))
+        assert unknown_fields(system) == {"container_runtime", "clock_skew_s", "block_devices"}
+        assert (system.container, system.core_limit) == (None, None)
+        assert parse_runtime(*read(machine, "runtime")) == "Docker 28.5.1"
+        assert find_skew_s(payload(machine, "clock"), time.time() - 30, time.time() + 30) == 0
+        blocks = parse_blocks(*read(machine, "blocks"))
+        assert not isinstance(blocks, Unknown)
+        assert {mount for disk in blocks for mount in disk.mounts} >= {"/"}
+        assert parse_uncounted(payload(machine, "links")) == {"docker0"}
         assert (system.cores, system.os, system.kernel) == (host.threads, host.os, host.kernel)
 
 
