@@ -125,6 +125,7 @@ class GpuRecord:
         self._bad_answers += 1
         if problem.code == "unreadable" and known and self._bad_answers < BAD_ANSWERS_IN_A_ROW:
             source.forget_question()
+            self._last_section = None  # the same again is the second of two
             return
         self._keep(reading, known, ())
         if problem.code == "asleep":

@@ -11,13 +11,14 @@ from typing import Final
 
 from fleettui.model.gpu import CardCondition, ThrottleReason
 from fleettui.model.record import dataclass
-from fleettui.model.unknown import NOT_READ, Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
 from fleettui.probes.loops_gpu import CONDITION_FIELDS
 from fleettui.probes.numbers import is_digits, read_int, read_text
 from fleettui.probes.nvidia_problems import read_problem, read_refused_field
 
-_OLD_NAMES = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
+_MASKS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
+_OLD_NAMES = {_MASKS[0]: _MASKS[1]}
 """Asked where the driver refuses the name that later drivers gave a field (event reasons: from 535 on)."""
 
 _THROTTLE_BITS: Final[tuple[tuple[int, ThrottleReason], ...]] = (
@@ -92,6 +93,7 @@ def _read_card(row: dict[str, str]) -> CardCondition | None:
         return read_int(row[name]) if name in row else Unknown("this driver does not tell")
 
     busy = count("utilization.gpu")
+    mask = next((name for name in _MASKS if name in row), _MASKS[0])
     return CardCondition(
         index=int(index),
         uuid=word("uuid"),
@@ -102,9 +104,7 @@ def _read_card(row: dict[str, str]) -> CardCondition | None:
         pcie_generation=count("pcie.link.gen.current"),
         pcie_generation_max=count("pcie.link.gen.max"),
         is_at_work=row.get("pstate") == "P0" or (not isinstance(busy, Unknown) and busy > 0),
-        throttle=read_throttle(
-            word("clocks_event_reasons.active"), word(_OLD_NAMES["clocks_event_reasons.active"])
-        ),
+        throttle=read_throttle(word(mask)),
         ecc_uncorrected=count("ecc.errors.uncorrected.volatile.total"),
         ecc_corrected=count("ecc.errors.corrected.volatile.total"),
         is_retirement_pending=_read_switch(word("retired_pages.pending")),
@@ -120,24 +120,16 @@ def _read_switch(text: Maybe[str]) -> Maybe[bool]:
     return Unknown(f"unreadable: {clean_text(text, 40)}") if state is None else state
 
 
-def read_throttle(*texts: Maybe[str]) -> Maybe[tuple[ThrottleReason, ...]]:
-    """The reasons in the first known mask, `0x0000000000000024`."""
-    unknown: Unknown = NOT_READ
-    for text in texts:
-        if isinstance(text, Unknown):
-            unknown = text
-            continue
-        digits = text[2:]
-        if (
-            text[:2] not in ("0x", "0X")
-            or not 0 < len(digits) <= 16
-            or digits.strip("0123456789abcdefABCDEF")
-        ):
-            return Unknown(f"unreadable: {clean_text(text, 40)}")
-        mask = int(digits, 16)
-        found = tuple(reason for bits, reason in _THROTTLE_BITS if mask & bits)
-        # Hardware slowdown is set beside the reason that caused it.
-        if len(found) > 1 and found[0] in ("thermal", "power brake"):
-            found = tuple(reason for reason in found if reason != "hardware slowdown")
-        return found
-    return unknown
+def read_throttle(text: Maybe[str]) -> Maybe[tuple[ThrottleReason, ...]]:
+    """The reasons in a mask, `0x0000000000000024`."""
+    if isinstance(text, Unknown):
+        return text
+    digits = text[2:]
+    if text[:2] not in ("0x", "0X") or not 0 < len(digits) <= 16 or digits.strip("0123456789abcdefABCDEF"):
+        return Unknown(f"unreadable: {clean_text(text, 40)}")
+    mask = int(digits, 16)
+    found = tuple(reason for bits, reason in _THROTTLE_BITS if mask & bits)
+    # Hardware slowdown is set beside the reason that caused it.
+    if len(found) > 1 and found[0] in ("thermal", "power brake"):
+        found = tuple(reason for reason in found if reason != "hardware slowdown")
+    return found
