@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from fleettui.decide.health import judge_health
 from fleettui.fleet.amd_record import AmdRecord
 from fleettui.fleet.closed_link import NotApproved
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
 from fleettui.fleet.gpu_record import GpuRecord
 from fleettui.fleet.source_record import SourceRecord
+from fleettui.fleet.verdict import Verdict
 from fleettui.model.machine import Machine
-from fleettui.model.record import replace
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus, Trust
 from fleettui.net.errors import LinkError
 from fleettui.probes.frames import Frame
@@ -34,6 +33,7 @@ class MachineRecord:
         self.trust: Trust = "approved"
         self.link = LinkStatus()
         self.last_seen: float | None = None
+        self._verdict = Verdict()
         self._seq = 0
 
     # -- the link -----------------------------------------------------------------------------------
@@ -113,11 +113,12 @@ class MachineRecord:
             system=facts.system,
             engines=tuple(engine.reading for engine in self.engines.values() if engine.reading is not None),
             sources=self._statuses(),
+            health=self._verdict.health,
+            reasons=self._verdict.reasons,
             last_seen=self.last_seen,
             seq=self._seq,
         )
-        health, reasons = judge_health(snapshot, now, interval_s, utc_offset_s)
-        return replace(snapshot, health=health, reasons=reasons)
+        return self._verdict.judge(snapshot, self._sources.values(), now, interval_s, utc_offset_s)
 
     def _statuses(self) -> dict[str, SourceStatus]:
         statuses = {name: source.freeze() for name, source in self._sources.items()}
