@@ -310,6 +310,7 @@ async def test_ssh_config_names_host_user_port_and_identity(sshd_rig: SshdRig, c
     sshd_rig.ssh_config.write_text(
         f"Host ada\n  HostName {server.address}\n  Port {free_port(server.address)}\n"
     )
+    connector.forget_failures()  # files are looked at ten times a second at most
     assert (await refused(connector, Machine("ada", "r", "ada"))).stage == "connect"
 
 

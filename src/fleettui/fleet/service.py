@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
+from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.keeper import SnapshotKeeper
@@ -180,6 +181,7 @@ class FleetService:
         self.interval_s = min(MAX_INTERVAL_S, max(MIN_INTERVAL_S, seconds))
         for poller in self._pollers.values():
             poller.set_interval(self.interval_s)
+        self._connector.set_silence(silence_limit_s(self.interval_s))
         self._has_new_interval.set()
         self._schedule_publish()
 

@@ -129,6 +129,13 @@ class Connector:
         forget_stamps()
         if self._ssh is not None:
             self._ssh.jumps.forget_failures()
+            self._ssh.context.hung_up.clear()
+
+    def set_silence(self, silence_s: float) -> None:
+        """How long an open link may give no byte, from now on and on open links too."""
+        self.settings = replace(self.settings, silence_s=silence_s)
+        if self._ssh is not None:
+            self._ssh.context.set_silence(silence_s)
 
     def close(self) -> None:
         """End shared connections; links are closed by their owners."""
@@ -208,7 +215,9 @@ class Connector:
         keys = await parts.ring.keys_for(hop)
         make_dialer = Dialer if jump is None else jump.make_dialer
         if jump is not None and jump.login is None:
-            raise LinkError("lost", f"{jump.where}: jump host connection lost", jump=jump.where)
+            raise LinkError(
+                "lost", f"{jump.where}: jump host connection lost; tried again by itself", jump=jump.where
+            )
         return await log_in(hop, trust, keys, parts.context, make_dialer, steps)
 
 
@@ -225,7 +234,7 @@ class _SshParts:
         self.ring: KeyRing = KeyRing(settings.agent_path, settings.default_identities)
         self.jumps: Jumps = Jumps(log_in_to, settings.max_jump_opens)
         self.context: LoginContext = LoginContext(
-            settings, build_options(settings), asyncio.Semaphore(settings.max_logins)
+            settings, build_options(settings), asyncio.Semaphore(settings.max_logins), settings.silence_s
         )
 
 

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 import asyncssh
 
 from fleettui.net.channels import finish_or_drop
-from fleettui.net.dial import connect_any, resolve
-from fleettui.net.errors import LinkError
-from fleettui.net.greeting import GreetingGuard
+from fleettui.net.dial import Address, connect_any, resolve
+from fleettui.net.errors import LinkError, clean_line
+from fleettui.net.greeting import GreetingGuard, describe_greeting
 from fleettui.net.hops import Hop, format_address
 from fleettui.net.login_steps import LoginSteps
 from fleettui.net.settings import ConnectorSettings
 
+PATIENCE_S = 0.3
+"""A login has its turn from before the connection on, so that no more are under way than turns. Who has not
+connected, or not greeted, after this lends its turn to others meanwhile: dead machines hold nobody up."""
 _GREETING_WAIT_S = 1.0
 """A server that stays mute for so long gets a login slot nevertheless: it may wait for us to speak."""
+
+
+KEEPALIVE_SHARE = 0.48
+"""Of the silence: one keepalive after this much without a byte, the end after as much again."""
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -30,6 +40,23 @@ class LoginContext:
     options: asyncssh.SSHClientConnectionOptions
     slots: asyncio.Semaphore
     """Logins in flight, over all machines."""
+    silence_s: float
+    """For keepalives, see ConnectorSettings; may change while connections are open."""
+    connections: weakref.WeakSet[asyncssh.SSHClientConnection] = field(default_factory=weakref.WeakSet)
+    """Open ones, jump hosts included."""
+    hung_up: set[tuple[str, str]] = field(default_factory=set)
+    """(`host:port`, user) whose last login the server ended without a word."""
+
+    def keep_alive(self, connection: asyncssh.SSHClientConnection) -> None:
+        """Send keepalives so that silence is noticed within `silence_s`."""
+        connection.set_keepalive(self.silence_s * KEEPALIVE_SHARE, 1)
+
+    def set_silence(self, silence_s: float) -> None:
+        """From now on, on open connections too."""
+        if silence_s != self.silence_s:
+            self.silence_s = silence_s
+            for connection in tuple(self.connections):
+                self.keep_alive(connection)
 
 
 class Dialer:
@@ -42,22 +69,28 @@ class Dialer:
         self._has_slot = False
         self.guard: GreetingGuard | None = None
         self.address: str | None = None
+        self._addresses: list[Address] = []
         self.steps = LoginSteps()
 
     async def create_connection(
         self, session_factory: Callable[[], Any], remote_host: str, remote_port: int, *_: Any
     ) -> tuple[Any, Any]:
         """Called by asyncssh.connect. Raises LinkError."""
-        transport, guard = await self._open(remote_host, remote_port)
+        await self._look_up(remote_host, remote_port)
+        await self.take_slot()
+        self.steps.begin("connect")
+        transport, guard = await self._lend_turn(self._open(), _drop_way)
         self.guard = guard
         self.steps.address = self.address
         self.steps.begin("greeting")
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_GREETING_WAIT_S):
-                    await guard.has_spoken.wait()
+                    await self._lend_turn(guard.has_spoken.wait(), None)
                     self.steps.has_greeted = True
             await self.take_slot()
+            if guard.is_lost:  # asyncssh would fall over the closed socket
+                raise LinkError("greeting", describe_greeting(self._hop.where, guard.head))
         except BaseException:
             guard.abort()
             raise
@@ -65,16 +98,18 @@ class Dialer:
         guard.hand_over(connection)
         return transport, connection
 
-    async def _open(self, host: str, port: int) -> tuple[Any, GreetingGuard]:
+    async def _look_up(self, host: str, port: int) -> None:
+        """What can be done before it is our turn."""
+        self.steps.begin("resolve")
+        self._addresses = await resolve(host, port, self._hop.address_family)
+        self.steps.addresses = tuple(str(target[0]) for _, target in self._addresses)
+
+    async def _open(self) -> tuple[Any, GreetingGuard]:
         """The way itself, with the guard at our end."""
         settings = self._context.settings
-        self.steps.begin("resolve")
-        addresses = await resolve(host, port, self._hop.address_family)
-        self.steps.addresses = tuple(str(target[0]) for _, target in addresses)
-        self.steps.begin("connect")
         sock = await connect_any(
             self._hop.where,
-            addresses,
+            self._addresses,
             address_s=settings.address_s,
             stagger_s=settings.stagger_s,
             bind_address=self._hop.bind_address,
@@ -84,10 +119,26 @@ class Dialer:
         return await asyncio.get_running_loop().create_connection(GreetingGuard, sock=sock)
 
     async def take_slot(self) -> None:
-        """Wait for our turn."""
+        """Wait for our turn; nothing where we have it."""
+        if self._has_slot:
+            return
         self.steps.begin("turn")
         await self._wait_off_the_clock(self._context.slots)
         self._has_slot = True
+
+    async def _lend_turn(self, work: Coroutine[Any, Any, T], drop: Callable[[T], None] | None) -> T:
+        """Await something; where it takes long, our turn goes to others. `drop` gets what comes too late."""
+        task = asyncio.ensure_future(work)
+        try:
+            done, _ = await asyncio.wait((task,), timeout=PATIENCE_S)
+            if not done:
+                self.release_slot()
+                await asyncio.wait((task,))
+        except BaseException:
+            task.cancel()
+            task.add_done_callback(lambda late: _drop_late(late, drop))
+            raise
+        return task.result()
 
     async def _wait_off_the_clock(self, turns: asyncio.Semaphore) -> None:
         """Acquire; the wait is not the machine's fault and does not count against its deadline."""
@@ -112,6 +163,15 @@ class Dialer:
 
     async def wait_closed(self) -> None:
         """Part of the tunnel interface."""
+
+
+def _drop_way(way: tuple[Any, GreetingGuard]) -> None:
+    way[1].abort()
+
+
+def _drop_late(task: asyncio.Task[T], drop: Callable[[T], None] | None) -> None:
+    if not task.cancelled() and task.exception() is None and drop is not None:
+        drop(task.result())
 
 
 class JumpHost(Protocol):
@@ -139,23 +199,25 @@ class JumpDialer(Dialer):
         self._connection = connection
         self._jump = jump
 
-    async def _open(self, host: str, port: int) -> tuple[Any, GreetingGuard]:
+    async def _look_up(self, host: str, port: int) -> None:
+        """The jump host looks the name up."""
+
+    async def _open(self) -> tuple[Any, GreetingGuard]:
         where, jump = self._hop.where, self._jump.where
-        self.steps.begin("connect")
         await self._wait_off_the_clock(self._jump.opens)
         try:
-            opening = self._connection.create_connection(GreetingGuard, host, port)  # type: ignore[arg-type]
+            opening = self._connection.create_connection(GreetingGuard, self._hop.host, self._hop.port)  # type: ignore[arg-type]
             channel, guard = await finish_or_drop(opening)
         except asyncssh.ChannelOpenError as error:
             if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
                 text = f"{where}: jump host {jump} may not forward to it (AllowTcpForwarding, PermitOpen)"
             else:
-                text = (
-                    f"{where}: jump host {jump} cannot connect to it: {error.reason}; is sshd running there?"
-                )
+                reason = clean_line(str(error.reason).encode()) or "no reason given"
+                text = f"{where}: jump host {jump} cannot connect to it: {reason}; is sshd running there?"
             raise LinkError("connect", text) from None
         except asyncssh.Error as error:
-            raise LinkError("connect", f"{where}: jump host {jump}: {error.reason}") from None
+            reason = clean_line(str(error.reason).encode()) or "connection lost"
+            raise LinkError("connect", f"{where}: jump host {jump}: {reason}; tried again") from None
         finally:
             self._jump.opens.release()
         self.address = where

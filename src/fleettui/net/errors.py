@@ -33,6 +33,12 @@ class LinkError(Exception):
         """`host:port` of the jump host that failed; None when it was the machine itself."""
 
 
+def clean_line(text: bytes) -> str:
+    """A machine's own words on one short line, control characters gone."""
+    line = " ".join(text.decode("utf-8", "replace").split())
+    return "".join(char for char in line if char.isprintable())[-200:]
+
+
 ENDED_WITH_LINK = "ended with the connection"
 """How the end of a loop begins where the whole link ended."""
 

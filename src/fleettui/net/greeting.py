@@ -8,6 +8,10 @@ from typing import Any
 from fleettui.net.batched_writes import BatchedWrites
 
 
+MAX_PENDING_BYTES = 64 << 10
+"""An SSH server says some 2 KB before we speak; a stream without end is none."""
+
+
 class GreetingGuard(asyncio.Protocol):
     """Stands between the way and asyncssh until the server's version line came.
 
@@ -24,8 +28,8 @@ class GreetingGuard(asyncio.Protocol):
         self.has_spoken = asyncio.Event()
         self._transport: Any = None
         self._connection: Any = None
-        self._is_lost = False
-        self._loss: Exception | None = None
+        self.is_lost = False
+        """The way ended before asyncssh took it."""
 
     def hand_over(self, connection: Any) -> None:
         """Let asyncssh's connection take the way, with the bytes that came so far."""
@@ -34,8 +38,6 @@ class GreetingGuard(asyncio.Protocol):
         if self._pending:
             self._forward(self._pending)
             self._pending = b""
-        if self._is_lost:
-            connection.connection_lost(self._loss)
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -49,6 +51,9 @@ class GreetingGuard(asyncio.Protocol):
         self.has_spoken.set()
         if self._connection is not None:
             self._forward(data)
+        elif len(self._pending) + len(data) > MAX_PENDING_BYTES:
+            self.is_lost = True
+            self.abort()
         else:
             self._pending += data
 
@@ -67,8 +72,8 @@ class GreetingGuard(asyncio.Protocol):
         self.has_spoken.set()
         if self._connection is not None:
             self._connection.connection_lost(exc)
-        elif not self._is_lost:
-            self._is_lost, self._loss = True, exc
+        else:
+            self.is_lost = True
 
     def abort(self) -> None:
         """Drop the way."""
@@ -82,8 +87,10 @@ def describe_greeting(where: str, head: bytes) -> str:
     said = "".join(char if char.isprintable() else "·" for char in line)[:80]
     if head.startswith((b"HTTP/", b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML")):
         return f"{where}: a web server answers there ({said}), not SSH; is ssh.port right?"
+    if head.startswith((b"SSH-2.", b"SSH-1.99")):
+        return f"{where}: closed right after its greeting ({said}); does a login guard block us, is it full?"
     if head.startswith(b"SSH-"):
-        return f"{where}: SSH version is not 2 ({said})"
+        return f"{where}: SSH version is not 2 ({said}); its SSH server needs an update"
     if said:
         return (
             f"{where}: answered {said!r} instead of an SSH greeting; is ssh.port right, is the server busy?"

@@ -77,12 +77,18 @@ def _plan_jumps(text: str, config: SshConfig, machine: str, depth: int) -> tuple
         if index == 0 and found.proxy_jump:
             if depth >= MAX_HOPS:
                 raise LinkError(
-                    "settings", f"{machine}: ProxyJump of {host} leads in a circle", is_retryable=False
+                    "settings",
+                    f"{machine}: ProxyJump of {host} leads in a circle; correct ~/.ssh/config",
+                    is_retryable=False,
                 )
             hops.extend(_plan_jumps(found.proxy_jump, config, machine, depth + 1))
         hops.append(hop if not hops else _without_proxy_command(hop))
     if len(hops) > MAX_HOPS:
-        raise LinkError("settings", f"{machine}: more than {MAX_HOPS} jump hosts", is_retryable=False)
+        raise LinkError(
+            "settings",
+            f"{machine}: more than {MAX_HOPS} jump hosts; shorten ssh.jump or ProxyJump",
+            is_retryable=False,
+        )
     return tuple(hops)
 
 

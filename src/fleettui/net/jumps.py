@@ -41,7 +41,9 @@ class Jump:
     def make_dialer(self, hop: Hop, context: LoginContext, deadline: asyncio.Timeout) -> JumpDialer:
         """A dialer for connections through this host."""
         if self.login is None:
-            raise LinkError("lost", f"{self.where}: jump host connection lost", jump=self.where)
+            raise LinkError(
+                "lost", f"{self.where}: jump host connection lost; tried again by itself", jump=self.where
+            )
         return JumpDialer(hop, context, deadline, self.login.connection, self)
 
 

@@ -54,8 +54,6 @@ def build_options(settings: ConnectorSettings) -> asyncssh.SSHClientConnectionOp
         host_based_auth=False,
         utf8_decode_errors="replace",
         login_timeout=0,
-        keepalive_interval=settings.silence_s * 0.48,
-        keepalive_count_max=1,
         request_pty=False,
         encoding=None,
     )
@@ -108,6 +106,8 @@ async def log_in(
                 try:
                     return await _log_in_once(hop, client, dialer, context, plans.pop(0))
                 except LinkError as error:
+                    if error.stage == "authentication":
+                        raise _after_hang_up(error, hop, context) from None
                     if error.stage not in ("host key", "key exchange") or client.verdict == "revoked":
                         raise
                     if trust.is_reading and error.offer and error.offer.fingerprint in trust.fingerprints:
@@ -156,7 +156,24 @@ async def _log_in_once(
     except Exception as error:  # noqa: BLE001 - asyncssh reports what a peer sends by many types
         raise explain_failure(error, hop, client, dialer) from None
     client.finish_login()
+    context.connections.add(connection)
+    context.keep_alive(connection)
+    context.hung_up.discard((hop.where, hop.user))
     return Login(connection, client, hop.where, dialer.address or hop.where)
+
+
+def _after_hang_up(error: LinkError, hop: Hop, context: LoginContext) -> LinkError:
+    """A server that ends a login without a word is tried once more, for it may just have been restarted.
+
+    The second time it counts as a refusal: PAM ends logins that way, and login guards count them.
+    """
+    if not error.is_retryable:
+        return error
+    place = (hop.where, hop.user)
+    if place in context.hung_up:
+        return LinkError(error.stage, f"{error.text}; not tried a third time", is_retryable=False)
+    context.hung_up.add(place)
+    return error
 
 
 def _algorithm_plans(trust: HostTrust) -> list[list[str]]:

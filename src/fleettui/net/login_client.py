@@ -8,6 +8,7 @@ from typing import Any
 import asyncssh
 
 from fleettui.model.snapshot import HostKeyOffer, LinkStage
+from fleettui.net.errors import clean_line
 from fleettui.net.hops import Hop
 from fleettui.net.host_keys import HostTrust, KeyVerdict, offer_of
 from fleettui.net.identities import KeySet
@@ -33,6 +34,9 @@ class LoginClient(asyncssh.SSHClient):
         self.offered_algorithm = ""
         self.wanted_methods: list[str] = []
         self.is_out_of_keys = False
+        self.has_offered_keys = False
+        self.said = ""
+        """The server's words before the login: its banner, or why it refuses."""
         self.connection: asyncssh.SSHClientConnection | None = None
         self.on_lost: LossCallback | None = None
         self._hop = hop
@@ -87,8 +91,13 @@ class LoginClient(asyncssh.SSHClient):
         if self.is_out_of_keys or not self.keys.keys:
             self.is_out_of_keys = True
             return None
+        self.has_offered_keys = True
         keys, self.keys.keys = self.keys.keys, []
         return keys
+
+    def auth_banner_received(self, msg: str, lang: str) -> None:
+        """Kept for the case that the login fails; PAM says there that an account has expired."""
+        self.said = clean_line(f"{self.said} {msg[:4096]}".encode("utf-8", "replace"))
 
     def kbdint_auth_requested(self) -> None:
         self.wanted_methods.append("keyboard-interactive")

@@ -6,7 +6,7 @@ import asyncssh
 
 from fleettui.net.dial import explain_os_error
 from fleettui.net.dialers import Dialer
-from fleettui.net.errors import LinkError
+from fleettui.net.errors import LinkError, clean_line
 from fleettui.net.greeting import describe_greeting
 from fleettui.net.hops import Hop
 from fleettui.net.login_client import LoginClient
@@ -18,7 +18,8 @@ TRUST_STEP = "approve it: `fleettui machines approve`"
 def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dialer) -> LinkError:
     """The operator's words for what ended a login."""
     where = hop.where
-    reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+    full = getattr(error, "reason", None) or str(error) or type(error).__name__
+    reason = clean_line(full.encode("utf-8", "replace")) or type(error).__name__
     if isinstance(error, asyncssh.HostKeyNotVerifiable) or client.offer is not None:
         return _explain_host_key(where, reason, client)
     if isinstance(error, asyncssh.PermissionDenied):
@@ -27,22 +28,46 @@ def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dia
     if stage == "connect":
         if isinstance(error, OSError):
             what, hint = explain_os_error(error)
-            return LinkError("connect", f"{where}: {what}; {hint}" if hint else f"{where}: {what}")
+            return LinkError("connect", f"{where}: {what}; {hint or 'check network and firewall'}")
         return LinkError("settings", f"{where}: {reason}; check user and ssh settings", is_retryable=False)
     if stage == "greeting":
         head = dialer.guard.head if dialer.guard is not None else b""
         return LinkError("greeting", describe_greeting(where, head))
     if stage == "key exchange":
         if isinstance(error, asyncssh.ConnectionLost):
-            reason = "the server hung up; have both sides a cipher in common?"
-        return LinkError("key exchange", f"{where}: key exchange failed: {reason}")
+            reason = "the server hung up; have both sides a key exchange, a cipher and a MAC in common?"
+        return LinkError(
+            "key exchange", f"{where}: key exchange failed: {_explain_algorithms(full) or reason}"
+        )
     if "authentication failures" in reason.lower():
         return LinkError(
             "authentication",
             f"{where}: the server hung up after too many keys; name one with ssh.identity or IdentitiesOnly",
             is_retryable=False,
         )
-    return LinkError(stage, f"{where}: the connection ended during {stage}: {reason}")
+    if stage == "authentication":
+        return LinkError(stage, _explain_hang_up(hop, client, reason))
+    return LinkError(stage, f"{where}: the connection ended during {stage}: {reason}; tried again by itself")
+
+
+def _explain_algorithms(reason: str) -> str | None:
+    """asyncssh names two long lists where nothing is in common; what the server has is enough."""
+    start, _, rest = reason.partition(" algorithm found, sent ")
+    _, has_received, theirs = rest.partition(" and received ")
+    if not has_received:
+        return None
+    kind = start.removeprefix("No matching ")
+    names = [name for name in theirs.split(",") if not name.startswith(("kex-strict", "ext-info"))]
+    shown = clean_line(", ".join(names)[:120].encode("utf-8", "replace"))
+    return f"no {kind} algorithm in common, it has only {shown}; its SSH server needs an update or a setting"
+
+
+def _explain_hang_up(hop: Hop, client: LoginClient, reason: str) -> str:
+    said = f", it said '{client.said}'" if client.said else ""
+    return (
+        f"{hop.where}: the server hung up during the login of {hop.user}{said} ({reason}); is the account "
+        "locked or expired, does a login guard block us?"
+    )
 
 
 def _explain_host_key(where: str, reason: str, client: LoginClient) -> LinkError:
@@ -50,11 +75,12 @@ def _explain_host_key(where: str, reason: str, client: LoginClient) -> LinkError
     if client.verdict == "revoked" or "revoked" in reason:
         return LinkError(
             "host key",
-            f"{where}: its host key is revoked in known_hosts; nothing was sent",
+            f"{where}: its host key is revoked in known_hosts, nothing was sent; give it another key",
             is_retryable=False,
         )
     if offer is None:
-        return LinkError("host key", f"{where}: host certificate not accepted: {reason}", is_retryable=False)
+        text = f"{where}: host certificate not accepted: {reason}; have it signed anew for this name"
+        return LinkError("host key", text, is_retryable=False)
     shown = f"{offer.key_type} {offer.fingerprint}"
     if client.verdict == "changed":
         known = ", ".join(offer.expected)
@@ -74,12 +100,17 @@ def _explain_denial(hop: Hop, client: LoginClient) -> LinkError:
         text = (
             f"{where}: needs interactive login ({methods}), not possible unattended; allow {hop.user} a key"
         )
+    elif keys.keys and not client.has_offered_keys and not client.is_out_of_keys:
+        text = f"{where}: the server takes no keys at all; allow {hop.user} a key (PubkeyAuthentication)"
     else:
         text = f"{where}: no key of ours may log in as {hop.user}"
         if keys.problems:
             text += "; " + "; ".join(keys.problems[:3])
         else:
-            text += "; check ssh.user, ssh.identity and the machine's authorized_keys"
+            root = ", PermitRootLogin" if hop.user == "root" else ""
+            text += f"; check ssh.user, ssh.identity and the machine's authorized_keys{root}"
+    if client.said:
+        text += f"; it said '{client.said}'"
     return LinkError("authentication", text, is_retryable=False)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import asyncssh
 
 from fleettui.net.channels import finish_or_drop
-from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused
+from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused, clean_line
 from fleettui.net.jumps import Jump
 from fleettui.net.lean_packets import send_lean, skip_packet_log
 from fleettui.net.link import DataCallback, EndCallback, GetCallback, Header, HttpAnswer, LostCallback
@@ -181,7 +181,7 @@ class SshLink:
             text = f"{self._where}: no answer to a new session {within}; is the machine overloaded?"
             raise LinkError("session", text) from None
         except (asyncssh.Error, OSError) as error:
-            raise LinkError("session", f"{self._where}: no session: {error}; tried again") from None
+            raise LinkError("session", f"{self._where}: no session: {error}; tried again by itself") from None
         self._loops = {item for item in self._loops if not item.has_ended.is_set()}
         self._loops.add(loop)  # type: ignore[arg-type]
         return loop  # type: ignore[return-value]
@@ -235,7 +235,9 @@ class SshLink:
                 "silent", f"{self._where}{through}: no byte any more; is the machine frozen or cut off?"
             )
         else:
-            error = LinkError("lost", f"{self._where}{through}: connection lost: {reason}")
+            error = LinkError(
+                "lost", f"{self._where}{through}: connection lost: {reason}; tried again by itself"
+            )
         try:
             on_lost(error)
         except Exception as bug:  # noqa: BLE001 - asyncssh would hide it
@@ -244,7 +246,9 @@ class SshLink:
     def _explain_session(self, error: asyncssh.ChannelOpenError) -> LinkError:
         where, reason = self._where, clean_line(str(error.reason).encode())
         if self._login is None or self._login.connection.is_closed():
-            return LinkError("lost", f"{where}: the connection ended before the session began; tried again")
+            return LinkError(
+                "lost", f"{where}: the connection ended before the session began; tried again by itself"
+            )
         if error.code == asyncssh.OPEN_CONNECT_FAILED:
             advice = "MaxSessions in its sshd_config must be 2 or more"
             return SessionRefused(f"{where}: the server limits sessions ({reason}); {advice}")
@@ -279,9 +283,3 @@ def call_exception_handler(error: Exception) -> None:
     asyncio.get_running_loop().call_exception_handler(
         {"message": "error in a link's callback", "exception": error}
     )
-
-
-def clean_line(text: bytes) -> str:
-    """A machine's own words on one short line, control characters gone."""
-    line = " ".join(text.decode("utf-8", "replace").split())
-    return "".join(char for char in line if char.isprintable())[-200:]
