@@ -14,19 +14,27 @@ from typing import Any
 
 import pytest
 
+from fleettui.decide.host_reasons import host_reasons
 from fleettui.decide.names import canonical_name
+from fleettui.fleet.facts_record import FactsRecord
 from fleettui.model.gpu import GpuCard, GpuReading
+from fleettui.model.machine import Machine
 from fleettui.model.readings import EngineReading, InstalledModel
+from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
-from fleettui.probes import cpu, memory, nvidia, nvidia_lists, processes, system
+from fleettui.probes import cpu, lsblk, memory, memory_details, nvidia, nvidia_lists, processes
+from fleettui.probes.cpuinfo import parse_cpuinfo
 from fleettui.probes.engines import ollama
 from fleettui.probes.engines.answers import TextAnswer, parse_http_text
 from fleettui.probes.engines.ollama_host import parse_listen_targets, parse_ollama_host
-from fleettui.probes.frames import FrameReader
+from fleettui.probes.frames import Frame, FrameReader, Section
+from fleettui.probes.loops import loop_command
+from fleettui.probes.loops_blocks import BLOCKS_CASE
 
 SAMPLES = Path(__file__).parent.parent / "fixtures" / "samples"
 MANIFEST: list[dict[str, Any]] = json.loads((SAMPLES / "MANIFEST.json").read_text(encoding="utf-8"))
 NOW = 1_796_047_392.0
+MACHINE = Machine("ada", "gpu-host", "ada.lan")
 
 Observation = dict[str, Any]
 
@@ -61,6 +69,32 @@ OURS: dict[str, Observation] = {
     "linux/09-stat-counter-goes-back-t0.txt": {"cpu_percent": None},
     "linux/11-cpuinfo-arm-no-model-gb10.txt": {"text": "10 × Cortex-X925 + 10 × Cortex-A725"},
     "linux/11-cpuinfo-arm-no-model-n1.txt": {"text": "ARM Neoverse-N1"},
+    "linux/01-meminfo-lxcfs-available-equals-free.txt": {"used_percent": 99.9, "is_low": True, "alerts": []},
+    "linux/02-meminfo-container-mixes-host-values.txt": {"is_low": False, "alerts": []},
+    "linux/05-zfs-arc-counts-as-used-meminfo.txt": {"up_to_kib": 26828796 + 12822386048 // 1024},
+    "linux/05-zfs-arc-counts-as-used-arcstats.txt": {"arc_bytes": 14925119488},
+    "linux/06-cgroup-limit-below-host-v2max.txt": {"free": 880426716 * 1024},
+    "linux/06-cgroup-limit-below-host-meminfo.txt": {"total_kib": 1056450248, "available_kib": 880426716},
+    "linux/13-lscpu-localised.txt": {"model": "no model name in /proc/cpuinfo", "cores": None},
+    "linux/15-lsblk-strings-or-numbers-2.34.json": {
+        "disks": [
+            {"name": "sda", "size": 8001563222016, "rota": True, "model": "HGST HUS728T8TAL"},
+            {"name": "sdb", "size": 480103981056, "rota": False, "model": "SAMSUNG MZ7LH480"},
+        ]
+    },
+    "linux/15-lsblk-strings-or-numbers-2.31.json": {
+        "disks": [
+            {"name": "sda", "size": 8001563222016, "rota": True},
+            {"name": "sdb", "size": 480103981056, "rota": False},
+        ]
+    },
+    "linux/17-lsblk-unknown-column-list.json": {"root_on": "nvme0n1"},  # the disk of the partition nvme0n1p2
+    "linux/19-lsblk-loops-zram-multipath.json": {
+        "disks": [
+            {"name": "sda", "rota": True, "model": "Virtual Disk"},
+            {"name": "nvme0n1", "rota": False, "model": "KXG60ZNV2T04"},
+        ]
+    },
 }
 
 
@@ -214,14 +248,87 @@ def observe_stuck(entry: dict[str, Any]) -> Observation:
 
 
 def observe_meminfo(entry: dict[str, Any]) -> Observation:
-    reading = memory.parse_memory(read(entry["file"]))
+    """What the figures are, and what health says of them without a second sign."""
+    name = entry["file"]
+    details = None
+    if "zfs-arc" in name:
+        arcstats = read(name.replace("meminfo", "arcstats"))
+        details = memory_details.parse_memory_details(arcstats, b"", b"", b"")
+    reading = memory.parse_memory(read(name), details)
+    used, total = known(reading.used_kib), known(reading.total_kib)
+    reasons = host_reasons(MachineSnapshot(MACHINE, memory=reading))
     return {
         "mem_total_kib": reading.total_kib,
         "mem_available_kib": reading.available_kib,
         "total_kib": reading.total_kib,
         "available_kib": reading.available_kib,
         "used_kib": reading.used_kib,
+        "used_percent": round(used * 100 / total, 1),
+        "is_low": reading.is_available_low,
+        "up_to_kib": known(reading.up_to_kib),
+        "alerts": [reason.code for reason in reasons],
     }
+
+
+def observe_arcstats(entry: dict[str, Any]) -> Observation:
+    size, shrinkable = memory_details.parse_arc_bytes(read(entry["file"]))
+    return {"arc_bytes": size, "arc_shrinkable_bytes": shrinkable}
+
+
+def observe_limit(entry: dict[str, Any]) -> Observation:
+    """The two files as the loop hands them on, behind the meminfo of the same machine."""
+    line = b"Limit: " + b" ".join(read(entry["file"]).split()) + b" \n"
+    reading = memory.parse_memory(read("linux/06-cgroup-limit-below-host-meminfo.txt") + line)
+    limit, free = reading.limit, known(reading.free_kib)
+    assert reading.total_kib == 1056450248
+    return {
+        "limit": None if limit is None else limit.limit_kib * 1024,
+        "current": None if limit is None else limit.used_kib * 1024,
+        "free": free * 1024,
+    }
+
+
+def observe_lsblk(entry: dict[str, Any]) -> Observation:
+    """What the parser reads; what the loop asks after an error: tests/unit/test_loops_facts.py."""
+    found = lsblk.parse_blocks(read(entry["file"]), entry["exit_code"])
+    if isinstance(found, Unknown):
+        stderr = entry["stderr"]
+        return {
+            "fallback": "-P" if "invalid option" in stderr and "-P -b" in BLOCKS_CASE else None,
+            "retry": "MOUNTPOINT"
+            if "unknown column" in stderr and "MOUNTPOINTS" not in BLOCKS_CASE
+            else None,
+        }
+    disks = [
+        {
+            "name": disk.name,
+            "size": disk.size_bytes,
+            "rota": known(disk.is_rotational),
+            "model": known(disk.model),
+        }
+        for disk in found
+    ]
+    is_total = "total" in entry.get("expect", {})
+    mounted = [disk.name for disk in found if "/" in disk.mounts]
+    return {
+        "disks": disks,
+        "total": sum(disk.size_bytes for disk in found) if is_total else None,
+        "root_on": mounted[0] if mounted else None,
+    }
+
+
+def observe_other_system(entry: dict[str, Any]) -> Observation:
+    """A frame of a system without /proc: nothing is an error, and the machine has answered."""
+    record = FactsRecord()
+    nothing = Section(1, b"")
+    uname = Section(0, read(entry["file"]).strip() + b" 23.1.0 arm64")
+    sections = {"stat": nothing, "mem": nothing, "net": nothing, "uname": uname}
+    record.take(Frame(1, sections), NOW)
+    states = {name: source.state for name, source in record.sources.items()}
+    assert states["cpu"] == states["memory"] == states["net"] == "unsupported"
+    assert record.sources["cpu"].error == "CPU not available on Darwin"
+    assert record.system is not None
+    return {"os": str(record.system.os).lower(), "memory": "not-available"}
 
 
 def observe_stat(entry: dict[str, Any]) -> Observation:
@@ -238,10 +345,14 @@ def observe_stat(entry: dict[str, Any]) -> Observation:
 
 
 def observe_cpuinfo(entry: dict[str, Any]) -> Observation:
-    model, cores = system.parse_cpuinfo(read(entry["file"]))
+    model, cores = parse_cpuinfo(read(entry["file"]))
     text = str(model)
+    if isinstance(model, Unknown):
+        text = model.reason
     short = text.replace(" × ", "x ").replace("ARM Neoverse", "Neoverse")
-    return {"model": short, "text": text, "cores": cores}
+    # Every loop sets LC_ALL=C before it asks anything.
+    needs = "LC_ALL=C" if "LC_ALL=C; export LC_ALL;" in loop_command("facts", "0" * 16) else None
+    return {"model": short, "text": text, "cores": known(cores), "needs": needs}
 
 
 def answer_of(entry: dict[str, Any]) -> TextAnswer:
@@ -382,6 +493,11 @@ OBSERVERS: list[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any]
     (lambda e: e["source"] == "ps aux", observe_stuck),
     (lambda e: "rocm-smi" in e["source"], observe_rocm),
     (lambda e: e["source"] == "cat /proc/meminfo", observe_meminfo),
+    (lambda e: e["source"].endswith("arcstats"), observe_arcstats),
+    (lambda e: "memory.max" in e["source"], observe_limit),
+    (lambda e: e["source"].startswith("lsblk"), observe_lsblk),
+    (lambda e: e["source"].startswith("lscpu"), observe_cpuinfo),
+    (lambda e: e["source"] == "uname -s", observe_other_system),
     (lambda e: e["source"] == "cat /proc/stat", observe_stat),
     (lambda e: e["source"] == "cat /proc/cpuinfo", observe_cpuinfo),
     (lambda e: e["source"] == "GET /api/tags", observe_tags),

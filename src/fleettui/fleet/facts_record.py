@@ -24,6 +24,7 @@ from fleettui.probes.memory_details import parse_memory_details
 from fleettui.probes.net import NOTHING_UNCOUNTED, NetCounters, parse_net, parse_uncounted
 
 NOTHING = Section(0, b"")
+_FAST = frozenset(FAST_FACTS)
 SOURCE_OF_SECTION = {"stat": "cpu", "mem": "memory", "net": "net", "disks": "disks", "uname": "system"}
 _TITLES = {"cpu": "CPU", "memory": "memory", "net": "network rates"}
 
@@ -72,7 +73,7 @@ class FactsRecord:
     def take(self, frame: Frame, now: float) -> None:
         """Read every section of a frame."""
         sections = frame.sections
-        if len(sections) > len(FAST_FACTS) or "stat" not in sections:
+        if not _FAST.issuperset(sections):
             self._take_slow(sections, now)
         if "stat" in sections:
             self._samples += 1

@@ -13,13 +13,13 @@ _NO_PSI = Unknown("no /proc/pressure")
 
 def parse_memory_details(arc: bytes, psi: bytes, swaps: bytes, cgroup: bytes) -> MemoryDetails:
     """The reading of sections `arc`, `psi`, `swaps`, `cgroup`; each may be empty."""
-    size, shrinkable = parse_arc(arc)
+    size, shrinkable = map(_kib, parse_arc_bytes(arc))
     some, full = parse_pressure(psi)
     return MemoryDetails(size, shrinkable, parse_limit_cache_kib(cgroup), some, full, parse_zram_kib(swaps))
 
 
-def parse_arc(payload: bytes) -> tuple[Maybe[int], Maybe[int]]:
-    """KiB of the ZFS cache and how far it can shrink: size - c_min. Source: arcstats, `name type data`."""
+def parse_arc_bytes(payload: bytes) -> tuple[Maybe[int], Maybe[int]]:
+    """The ZFS cache and how far it can shrink: size - c_min. Source: arcstats, `name type data`."""
     found: dict[bytes, int] = {}
     for line in payload.split(b"\n"):
         words = line.split()
@@ -28,7 +28,11 @@ def parse_arc(payload: bytes) -> tuple[Maybe[int], Maybe[int]]:
     size, least = found.get(b"size"), found.get(b"c_min")
     if size is None:
         return _NO_ARC, _NO_ARC
-    return size // 1024, Unknown("no c_min in arcstats") if least is None else max(0, size - least) // 1024
+    return size, Unknown("no c_min in arcstats") if least is None else max(0, size - least)
+
+
+def _kib(count: Maybe[int]) -> Maybe[int]:
+    return count if isinstance(count, Unknown) else count // 1024
 
 
 def parse_pressure(payload: bytes) -> tuple[Maybe[float], Maybe[float]]:
