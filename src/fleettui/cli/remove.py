@@ -11,7 +11,7 @@ from fleettui.cli.trust import MustAsk, changing_folders, finish, make_desk, run
 from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_words import TrustError
 from fleettui.store.database import Store, StoreError
-from fleettui.store.snapshots import load_snapshot
+from fleettui.store.snapshots import load_for_routing
 from fleettui.view.text import clean
 from fleettui.view.units import duration
 
@@ -59,7 +59,7 @@ def _loaded(folders: Folders, name: str) -> str:
         if store is None:
             return "not known: nothing was stored yet"
         with store:
-            stored = load_snapshot(store, folders.machines_dir)
+            stored = load_for_routing(store, folders.machines_dir)
     except StoreError as error:
         return f"not known: {error}"
     found = stored.fleet.find(name) if stored is not None else None
