@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -178,6 +179,53 @@ def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(StoreError, match="--state-dir"):
         Store.open(str(tmp_path / "file" / "state"))
+
+
+WRITE_ELSEWHERE = """
+import sys
+from fleettui.store.database import Store
+with Store.open(sys.argv[1]) as store, store.transaction() as connection:
+    connection.execute("INSERT INTO trust_revisions VALUES ('/elsewhere', 1)")
+"""
+
+
+@pytest.mark.parametrize("opening", [Store.open, Store.open_readonly])
+def test_a_second_connection_of_a_process_keeps_the_first_ones_locks(
+    tmp_path: Path, opening: Callable[[str], Store]
+) -> None:
+    """Else another process that closes the file takes the WAL away, and what is written here is lost."""
+
+    def revisions(store: Store) -> set[str]:
+        with store.transaction("DEFERRED") as connection:
+            return {name for (name,) in connection.execute("SELECT machines_dir FROM trust_revisions")}
+
+    def write(store: Store, name: str) -> None:
+        with store.transaction() as connection:
+            connection.execute("INSERT INTO trust_revisions VALUES (?, 1)", (name,))
+
+    with Store.open(str(tmp_path)) as first:
+        write(first, "/one")
+        opening(str(tmp_path)).close()
+        subprocess.run(
+            [sys.executable, "-c", WRITE_ELSEWHERE, str(tmp_path)],
+            check=True, env={**os.environ, "PYTHONPATH": SOURCE},
+        )  # fmt: skip
+        write(first, "/two")
+        reader = Store.open_readonly(str(tmp_path))
+        assert reader is not None
+        with reader:
+            assert revisions(reader) == {"/one", "/two", "/elsewhere"}
+    with Store.open(str(tmp_path)) as again:
+        assert revisions(again) == {"/one", "/two", "/elsewhere"}
+
+
+def test_a_file_that_was_deleted_while_it_was_open_begins_anew(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path)):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        assert Store.open_readonly(str(tmp_path)) is None
+        with Store.open(str(tmp_path)) as anew:
+            assert load_snapshot(anew, "/etc/fleet") is None
 
 
 def test_schema_files_run_once_each_and_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

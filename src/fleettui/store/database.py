@@ -13,6 +13,10 @@ FILE_NAME = "state.db"
 BUSY_TIMEOUT_S = 2.0
 """How long a call waits for another process before it gives up; in WAL mode readers never wait."""
 
+_open_here: dict[str, int] = {}
+"""Connections of this process by file. Beside them the file may not be opened and closed by other means:
+POSIX then drops all locks of this process on it, and another process would take the WAL away from under us."""
+
 _SCHEMA_DIR = os.path.join(os.path.dirname(__file__), "schema")
 
 
@@ -27,7 +31,9 @@ class StoreBusyError(StoreError):
 class Store:
     """One open state file. Calls from several threads take turns."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection, *, is_readonly: bool) -> None:
+    def __init__(
+        self, path: str, connection: sqlite3.Connection, *, is_readonly: bool, has_locks: bool = True
+    ) -> None:
         from _thread import allocate_lock  # what threading.Lock is, without loading threading
 
         self.path = path
@@ -36,6 +42,9 @@ class Store:
         self.memo: dict[str, object] = {}
         """What a table's module keeps between calls of one process, by module name."""
         self._lock = allocate_lock()
+        self._counted_path = os.path.realpath(path) if has_locks else None
+        if self._counted_path is not None:
+            _open_here[self._counted_path] = _open_here.get(self._counted_path, 0) + 1
 
     @classmethod
     def open(cls, state_dir: str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Store:
@@ -43,7 +52,8 @@ class Store:
         path = os.path.join(state_dir, FILE_NAME)
         try:
             os.makedirs(state_dir, mode=0o700, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            if not _is_open_here(path):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             if os.stat(path).st_mode & 0o077:
                 os.chmod(path, 0o600)
         except OSError as error:
@@ -65,20 +75,14 @@ class Store:
     def open_readonly(cls, state_dir: str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Store | None:
         """The state file for reading; creates nothing, None where there is none. Raises StoreError."""
         path = os.path.join(state_dir, FILE_NAME)
-        try:
-            with open(path, "rb") as stream:
-                header = stream.read(20)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(
-                f"{path}: the state file cannot be read ({error.strerror}); correct its owner and rights"
-            ) from None
-        if not header:
-            return None
-        # A WAL file that nobody has open lacks its -wal; SQLite would create one to read it. Nobody writes
-        # then, so it may be read as it is.
-        is_at_rest = header[18:20] == b"\x02\x02" and not os.path.exists(f"{path}-wal")
+        is_at_rest = False
+        if not _is_open_here(path):
+            header = _read_header(path)
+            if not header:
+                return None
+            # A WAL file that nobody has open lacks its -wal; SQLite would create one to read it. Nobody
+            # writes then, so it may be read as it is.
+            is_at_rest = header[18:20] == b"\x02\x02" and not os.path.exists(f"{path}-wal")
         with translated_errors(path):
             connection = _connect(path, busy_timeout_s, "immutable=1" if is_at_rest else "mode=ro")
             try:
@@ -90,7 +94,7 @@ class Store:
         if version == 0:
             connection.close()
             return None
-        return cls(path, connection, is_readonly=True)
+        return cls(path, connection, is_readonly=True, has_locks=not is_at_rest)
 
     @contextmanager
     def transaction(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
@@ -115,6 +119,28 @@ class Store:
         """Closes the file; more than once is fine."""
         with self._lock:
             self.connection.close()
+            path, self._counted_path = self._counted_path, None
+            if path is not None:
+                left = _open_here.pop(path) - 1
+                if left:
+                    _open_here[path] = left
+
+
+def _is_open_here(path: str) -> bool:
+    return os.path.realpath(path) in _open_here and os.path.exists(path)
+
+
+def _read_header(path: str) -> bytes:
+    """The first bytes of the file; empty where there is none. Raises StoreError."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(20)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StoreError(
+            f"{path}: the state file cannot be read ({error.strerror}); correct its owner and rights"
+        ) from None
 
 
 @contextmanager
