@@ -31,7 +31,7 @@ _THROTTLE_BITS: Final[tuple[tuple[int, ThrottleReason], ...]] = (
 """nvml.h, nvmlClocksEventReason…; idle (0x1) and clocks that somebody set (0x2, 0x100) hold nothing down."""
 
 _YES_NO: dict[str, bool] = {"Enabled": True, "Disabled": False, "Yes": True, "No": False}
-_MAX_CARDS = 256
+_MAX_CARDS, _MAX_LINES = 256, 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def parse_condition(payload: bytes, exit_code: int, fields: tuple[str, ...]) -> 
     cards: dict[int, CardCondition] = {}
     others: list[str] = []
     refused = None
-    for raw in payload.decode("utf-8", "replace").split("\n"):
+    for raw in payload.decode("utf-8", "replace").split("\n", _MAX_LINES):
         line = raw.strip("\r")
         values = line.split(", ", len(fields))
         if len(values) == len(fields) and len(cards) < _MAX_CARDS:
@@ -69,7 +69,7 @@ def parse_condition(payload: bytes, exit_code: int, fields: tuple[str, ...]) -> 
             if card is not None:
                 cards.setdefault(card.index, card)
                 continue
-        if text := line.strip():
+        if len(others) < _MAX_LINES and (text := line.strip()):
             others.append(text)
             field = read_refused_field(text)
             if field in fields and field != "index":

@@ -13,6 +13,7 @@ from fleettui.probes.nvidia_xml import XmlNode, scan_log
 
 _MAX_CARDS = 256
 _MAX_INSTANCES = 64
+_MAX_LINES = 8192
 _NOT_TOLD = Unknown("not in the document")
 _NO_MEMORY = Unknown("memory of the instance not read")
 
@@ -33,7 +34,7 @@ _Listed = list[tuple[GpuCard, list[_Instance]]]
 
 def _read_list(payload: bytes) -> _Listed:
     cards: _Listed = []
-    for raw in payload.decode("utf-8", "replace").split("\n"):
+    for raw in payload.decode("utf-8", "replace").split("\n", _MAX_LINES):
         line = raw.strip()
         if line.startswith("GPU ") and len(cards) < _MAX_CARDS:
             index, _, rest = line[4:].partition(": ")
@@ -174,7 +175,7 @@ def _number(node: XmlNode, *paths: str) -> Maybe[float]:
 def parse_version(payload: bytes) -> tuple[Maybe[str], Maybe[str]]:
     """Driver and CUDA version of `nvidia-smi --version`; sentences such as `Deprecated, see …` are none."""
     found: dict[str, str] = {}
-    for line in payload.decode("utf-8", "replace").split("\n"):
+    for line in payload.decode("utf-8", "replace").split("\n", 64):
         label, colon, value = line.partition(":")
         if colon and _is_version(value.strip()):
             found[" ".join(label.split()).lower()] = value.strip()

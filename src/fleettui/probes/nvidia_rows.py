@@ -31,7 +31,7 @@ _NO_SUCH_MEMORY = ("N/A", "Not Supported")
 _INTEGRATED = ("gb10", "gb11", "orin", "xavier", "thor", "tegra", "nvgpu", "jetson")
 """Parts without memory of their own, by words of their names. A Grace Hopper has some and is none of them."""
 _HEALTHY_ACTIONS = frozenset({"None", "N/A"})
-_MAX_CARDS, _MAX_OTHERS = 256, 256
+_MAX_CARDS, _MAX_OTHERS, _MAX_LINES = 256, 256, 2048
 _KEPT = 2048
 _KEPT_LENGTH = 600
 """Rows are remembered up to this length: a hostile one must not fill the memory."""
@@ -97,7 +97,7 @@ def read_rows(text: str, fields: tuple[str, ...]) -> tuple[list[GpuCard], list[s
     cards: list[GpuCard] = []
     others: list[str] = []
     # split, not splitlines: that breaks at U+2028 and the like, which hostile names may hold.
-    for line in text.split("\n"):
+    for line in text.split("\n", _MAX_LINES):
         card = rows.get(line)
         if card is None:
             card = _read_row(line[:-1] if line[-1:] == "\r" else line, plan)

@@ -21,13 +21,14 @@ _LINE = re.compile(
 )
 _TEXT_LIMIT = 160
 _LINE_LIMIT = 1000
+_MAX_LINES = 4096
 
 
 def parse_xids(payload: bytes, exit_code: int = 0) -> Maybe[tuple[float, tuple[XidEvent, ...]]]:
     """Uptime in seconds and the events, oldest first; Unknown where the kernel log may not be read."""
     if exit_code:
         return Unknown("the kernel log may not be read without root")
-    first, *lines = payload.decode("utf-8", "replace").split("\n")
+    first, *lines = payload.decode("utf-8", "replace").split("\n", _MAX_LINES)
     uptime = _read_seconds(first.strip())
     if uptime is None:
         return Unknown("no uptime beside the kernel log")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _MAX_BYTES = 8 << 20
+_MAX_LINES = 100_000
 _MAX_DEPTH = 12
 _MAX_CARDS = 256
 _MAX_PARTS = 64
@@ -43,7 +44,7 @@ def scan_log(payload: bytes) -> list[XmlNode] | None:
     node: XmlNode | None = None
     card: XmlNode | None = None
     path: list[str] = []
-    for raw in text.split("\n"):
+    for raw in text.split("\n", _MAX_LINES):
         found = _LINE.fullmatch(raw.strip())
         if found is None:
             continue
