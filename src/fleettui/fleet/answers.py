@@ -54,6 +54,8 @@ class Answers:
         self._asker = asker
         self._clock = clock
         self._inbox = Inbox()
+        self.has_no_facts = False
+        """The machine has no fact channel: what else answers shows that it is there."""
         engines = [engine for engine in record.engines.values() if engine.probe] if needs.engines else []
         self._awaited = needs.awaited(engine.path_names for engine in engines)
 
@@ -89,7 +91,7 @@ class Answers:
 
     def _hear(self, now: float) -> None:
         """Something other than the fact channel answered: it counts where nothing asks that one."""
-        if not self._needs.facts:
+        if not self._needs.facts or self.has_no_facts:
             self._record.last_seen = now
 
     def read(self, kind: AnswerKind) -> None:

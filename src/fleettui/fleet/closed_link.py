@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from fleettui.model.snapshot import HostKeyOffer, Trust
 from fleettui.net.errors import HttpFailure, LinkError
-from fleettui.net.link import DataCallback, EndCallback, Header, HttpAnswer, LoopChannel, LostCallback
+from fleettui.net.link import (
+    CommandAnswer,
+    DataCallback,
+    EndCallback,
+    GetCallback,
+    Header,
+    HttpAnswer,
+    LoopChannel,
+    LostCallback,
+)
 
 
 class NotApproved(LinkError):
@@ -32,9 +41,15 @@ class ClosedLink:
     async def open_loop(self, command: str, on_data: DataCallback, on_end: EndCallback) -> LoopChannel:
         raise self._refusal
 
+    async def run_command(self, command: str) -> CommandAnswer | None:
+        raise self._refusal
+
     async def get(
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
     ) -> HttpAnswer:
         raise HttpFailure("lost", self._refusal.text)
+
+    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
+        return False
 
     async def close(self) -> None: ...

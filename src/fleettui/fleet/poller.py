@@ -12,8 +12,7 @@ from fleettui.fleet.answers import Answers
 from fleettui.fleet.backoff import retry_delay_s
 from fleettui.fleet.engine_feed import EngineFeed
 from fleettui.fleet.inbox import AnswerKind
-from fleettui.fleet.loop_feed import LoopFeed
-from fleettui.fleet.machine_loops import MachineLoops
+from fleettui.fleet.machine_loops import Feed, MachineLoops
 from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.questions import Questions
 from fleettui.fleet.record import MachineRecord
@@ -24,6 +23,7 @@ from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.link import HttpAnswer, Link
 from fleettui.probes.engines import AskedBy
 from fleettui.probes.frames import Frame
+from fleettui.probes.windows import NOT_SUPPORTED, is_windows_server
 
 log = logging.getLogger(__name__)
 
@@ -155,6 +155,7 @@ class MachinePoller:
             self._questions.begin_connection()
             self.record.amd.begin_connection()
             self.record.link_up(link.address, self._clock())
+            self._note_system(link)
             if not self.is_paused:
                 self._ask_engines(link, self._clock())
             await self._loops.open(link, self._needs)
@@ -166,6 +167,15 @@ class MachinePoller:
         finally:
             self._end_connection()
             await link.close()
+
+    def _note_system(self, link: Link) -> None:
+        """A Windows machine has none of the files that the facts come from."""
+        self._answers.has_no_facts = is_windows_server(link.server_version)
+        if self._answers.has_no_facts:
+            now, sources = self._clock(), self.record.facts.sources
+            for source in sources.values():
+                source.drop(NOT_SUPPORTED, now)
+            self._answers.give_up("rates", *sources)
 
     def _end_connection(self) -> None:
         if self._tick_handle is not None:
@@ -217,7 +227,7 @@ class MachinePoller:
             self._ask_engines(self._link, now)
 
     def _gpu_due(self, now: float) -> tuple[str, ...]:
-        amd = self.record.amd.due(now, self._needs.processes)
+        amd = () if self._answers.has_no_facts else self.record.amd.due(now, self._needs.processes)
         return amd + self._questions.gpu_due(now, self.record.gpu.refused_fields)
 
     def _ask_gpu(self, sections: tuple[str, ...], now: float) -> None:
@@ -319,7 +329,7 @@ class MachinePoller:
 
     def ask_memory(self) -> None:
         """Unified cards have the machine's memory: ask for it although nothing else needs the facts."""
-        if self._link is not None and not self._loops.facts.is_open:
+        if self._link is not None and not self._loops.facts.is_open and not self._loops.is_windows:
             self._loops.start(self._ask_memory(self._link))
 
     async def _ask_memory(self, link: Link) -> None:
@@ -337,7 +347,7 @@ class MachinePoller:
 
     # -- loops that end by themselves ---------------------------------------------------------------
 
-    def _loop_ended(self, feed: LoopFeed, text: str) -> None:
+    def _loop_ended(self, feed: Feed, text: str) -> None:
         now, facts = self._clock(), self.record.facts
         if feed is self._loops.facts:
             facts.end(feed.describe_end(text), now)
@@ -363,4 +373,7 @@ class MachinePoller:
     async def _remote_get(self, port: int, path: str) -> HttpAnswer:
         if self._link is None:
             raise HttpFailure("lost", "the connection ended")
+        if self._answers.has_no_facts:
+            text = "SSH forwarding is refused there and the port is closed from here; allow one of the two"
+            raise HttpFailure("forbidden", text)
         return await self._remote_http.get(self._link, port, path)

@@ -30,6 +30,18 @@ class HttpAnswer:
         return next((value for key, value in self.headers if key == name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What one command printed and how it ended."""
+
+    exit_code: int
+    """-1 when a signal ended it."""
+    signal: str | None
+    """`KILL`; None when it ended by itself."""
+    stdout: bytes
+    stderr: bytes
+
+
 GetCallback = Callable[[HttpAnswer | HttpFailure], None]
 
 
@@ -65,6 +77,13 @@ class Link(Protocol):
         """Start a loop command. Raises LinkError(stage="session").
 
         `on_data` gets its standard output, `on_end` one line of why it ended (also when the link is lost).
+        """
+
+    async def run_command(self, command: str) -> CommandAnswer | None:
+        """Run one command to its end, for machines whose shell knows no loops. Raises LinkError.
+
+        None: the channel ended without an exit status, so that what came may be a part. Cancelled, it closes
+        the channel; else it waits for ever.
         """
 
     async def get(

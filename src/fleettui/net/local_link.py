@@ -9,7 +9,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from fleettui.net.errors import HttpFailure, LinkError
-from fleettui.net.link import DataCallback, EndCallback, GetCallback, Header, HttpAnswer, LostCallback
+from fleettui.net.link import (
+    CommandAnswer,
+    DataCallback,
+    EndCallback,
+    GetCallback,
+    Header,
+    HttpAnswer,
+    LostCallback,
+)
 from fleettui.net.tunnel import HttpStream, KeptHttp
 
 END_S = 1.0
@@ -109,6 +117,10 @@ class LocalLink:
         self._loops = [item for item in self._loops if not item.has_ended.is_set()]
         self._loops.append(channel)
         return channel
+
+    async def run_command(self, command: str) -> CommandAnswer | None:
+        """Never needed: this program runs where there is a shell that knows loops."""
+        raise LinkError("session", f"{self._name}: this machine is asked by loops")
 
     async def get(
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float

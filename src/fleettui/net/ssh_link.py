@@ -13,8 +13,17 @@ from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused, clean_line
 from fleettui.net.jumps import Jump
 from fleettui.net.lean_packets import send_lean, skip_packet_log
-from fleettui.net.link import DataCallback, EndCallback, GetCallback, Header, HttpAnswer, LostCallback
+from fleettui.net.link import (
+    CommandAnswer,
+    DataCallback,
+    EndCallback,
+    GetCallback,
+    Header,
+    HttpAnswer,
+    LostCallback,
+)
 from fleettui.net.login import Login
+from fleettui.net.one_command import run_one_command
 from fleettui.net.tunnel import HttpStream, KeptHttp
 
 OpenLogin = Callable[[], Awaitable[tuple[Login, Jump | None]]]
@@ -185,6 +194,14 @@ class SshLink:
         self._loops = {item for item in self._loops if not item.has_ended.is_set()}
         self._loops.add(loop)  # type: ignore[arg-type]
         return loop  # type: ignore[return-value]
+
+    async def run_command(self, command: str) -> CommandAnswer | None:
+        try:
+            return await run_one_command(self._connection(), command)
+        except asyncssh.ChannelOpenError as error:
+            raise self._explain_session(error) from None
+        except (asyncssh.Error, OSError) as error:
+            raise LinkError("session", f"{self._where}: no session: {error}; tried again by itself") from None
 
     async def get(
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
