@@ -39,7 +39,7 @@ from fleettui.model.snapshot import (
 )
 from fleettui.model.unknown import Unknown
 from fleettui.store.database import Store
-from fleettui.store.routing_part import decode_for_routing, encode_for_routing
+from fleettui.store.routing_part import RoutingEncoder, decode_for_routing, encode_for_routing
 from fleettui.store.snapshots import load_for_routing, load_snapshot, save_snapshot
 from sample_fleet import sample_fleet
 
@@ -221,7 +221,16 @@ def test_the_rest_is_as_if_never_read() -> None:
         assert (part.processes, part.disks, part.reasons, part.machine.document) == (None, None, (), {})
 
 
-@pytest.mark.parametrize("text", ["", "null", "[]", "{}", "[1,2]", '[[],1,[],[],null,null,[],{"gpu":3}]'])
+@settings(max_examples=100, deadline=None)
+@given(st.lists(SNAPSHOTS, min_size=2, max_size=6))
+def test_an_encoder_that_goes_on_writes_what_a_new_one_writes(machines: list[MachineSnapshot]) -> None:
+    encoder = RoutingEncoder()
+    for machine in machines:  # of few names, so that each meets another's engines
+        assert encoder.encode(machine) == encode_for_routing(machine)
+        assert encoder.encode(replace(machine, seq=7)) == encode_for_routing(replace(machine, seq=7))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{}", "[1,2]", '[[[],1],[],[[],[],null,null,{"gpu":3}]]'])
 def test_any_other_text_is_no_snapshot(text: str) -> None:
     assert decode_for_routing(text) is None
 

@@ -1,4 +1,4 @@
-"""When a machine's health is judged anew: at once on news, else every few seconds."""
+"""When a machine's health is judged anew: at once on news, else every ten seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fleettui.model.gpu import GpuReading
 from fleettui.model.record import replace
 from fleettui.model.snapshot import Health, MachineSnapshot, Reason
 
-JUDGE_PERIOD_S = 5.0
+JUDGE_PERIOD_S = 10.0
 """Without news only figures moved, such as heat, and time passed, which counts from 15 s on.
 
 Judging each snapshot took 7 % of the collector's CPU, and nearly all verdicts were those of before.

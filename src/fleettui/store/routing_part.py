@@ -6,7 +6,7 @@ goes through the codec. A change of these lists needs a new number in `codec.FOR
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import attrgetter, is_
 
 from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.machine import DeclaredGpu, Machine
@@ -38,37 +38,75 @@ _flag_values = attrgetter("trust", "health", "last_seen", "maintenance", "drain"
 
 def encode_for_routing(snapshot: MachineSnapshot) -> str:
     """Text of what routing reads of a machine."""
-    gpus, gpu = snapshot.machine.gpus, snapshot.gpu
-    return encode(
-        (
-            _machine_values(snapshot.machine),
-            None if gpus is None else len(gpus),
-            _link_values(snapshot.link),
-            _flag_values(snapshot),
-            None if gpu is None else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem, gpu.is_stale),
-            snapshot.memory,
+    return RoutingEncoder().encode(snapshot)
+
+
+class RoutingEncoder:
+    """Encodes machines one after another; what stays the same object is not encoded again.
+
+    The declared machine and its engines' models are most of the text, and change once in a while.
+    """
+
+    __slots__ = ("_steady",)
+
+    def __init__(self) -> None:
+        self._steady: dict[str, tuple[Machine, tuple[EngineReading, ...], str, str]] = {}
+
+    def encode(self, snapshot: MachineSnapshot) -> str:
+        """Text of what routing reads of a machine."""
+        machine, gpu = snapshot.machine, snapshot.gpu
+        declared, engines = self._steady_texts(machine, snapshot.engines)
+        moving = encode(
+            (
+                _link_values(snapshot.link),
+                _flag_values(snapshot),
+                None
+                if gpu is None
+                else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem, gpu.is_stale),
+                snapshot.memory,
+                {
+                    name: _status_values(status)
+                    for name, status in snapshot.sources.items()
+                    if name not in _UNREAD_SOURCES
+                },
+            )
+        )
+        return f"[{declared},{engines},{moving}]"
+
+    def forget(self, name: str) -> None:
+        """Drops what is kept of a machine that is gone."""
+        self._steady.pop(name, None)
+
+    def _steady_texts(self, machine: Machine, engines: tuple[EngineReading, ...]) -> tuple[str, str]:
+        known = self._steady.get(machine.name)
+        if known is not None and known[0] is machine and _are_same(known[1], engines):
+            return known[2], known[3]
+        gpus = machine.gpus
+        declared = encode((_machine_values(machine), None if gpus is None else len(gpus)))
+        asked = encode(
             [
                 (
                     _engine_values(engine),
                     _each(engine.loaded, _loaded_values),
                     _each(engine.installed, _installed_values),
                 )
-                for engine in snapshot.engines
-            ],
-            {
-                name: _status_values(status)
-                for name, status in snapshot.sources.items()
-                if name not in _UNREAD_SOURCES
-            },
+                for engine in engines
+            ]
         )
-    )
+        self._steady[machine.name] = (machine, engines, declared, asked)
+        return declared, asked
+
+
+def _are_same(before: tuple[EngineReading, ...], now: tuple[EngineReading, ...]) -> bool:
+    return len(before) == len(now) and all(map(is_, before, now))
 
 
 def decode_for_routing(text: str) -> MachineSnapshot | None:
     """The machine snapshot of `encode_for_routing`'s text; None for any other."""
     values = decode(text)
     try:
-        return _snapshot(*values)
+        (declared, gpu_count), engines, (link, flags, gpu, memory, sources) = values
+        return _snapshot(declared, gpu_count, link, flags, gpu, memory, engines, sources)
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
 

@@ -9,7 +9,7 @@ from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.store.codec import MachineEncoder, decode, decode_machine, encode, seal, unseal
 from fleettui.store.database import Store
-from fleettui.store.routing_part import decode_for_routing, encode_for_routing
+from fleettui.store.routing_part import RoutingEncoder, decode_for_routing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def save_snapshot(
     the next snapshot comes soon).
     """
     machines_dir = os.path.realpath(fleet.machines_dir)
-    encoder = store.memo.setdefault(_MEMO, MachineEncoder())
-    assert isinstance(encoder, MachineEncoder)  # noqa: S101  (only this module writes that entry)
+    encoders = store.memo.setdefault(_MEMO, _Encoders())
+    assert isinstance(encoders, _Encoders)  # noqa: S101  (only this module writes that entry)
     names = [machine.machine.name for machine in fleet.machines]
     rest = encode((fleet.seq, names, fleet.problems, fleet.machines_dir))
     parts: dict[str, str] = {}
@@ -71,9 +71,9 @@ def save_snapshot(
         if machine.machine.name not in changed:
             continue
         if is_whole:
-            texts[machine.machine.name] = _texts_of(machine, encoder)
+            texts[machine.machine.name] = _texts_of(machine, encoders)
         else:
-            parts[machine.machine.name] = seal(encode_for_routing(machine))
+            parts[machine.machine.name] = seal(encoders.routing.encode(machine))
     now = time.time() if written_at is None else written_at
     with store.transaction() as connection:
         stored = {
@@ -84,7 +84,7 @@ def save_snapshot(
         }
         for machine in fleet.machines:
             if machine.machine.name not in texts and machine.machine.name not in stored:
-                texts[machine.machine.name] = _texts_of(machine, encoder)
+                texts[machine.machine.name] = _texts_of(machine, encoders)
                 parts.pop(machine.machine.name, None)
         connection.executemany(
             "UPDATE machine_snapshots SET seq = ?, taken_at = ?, routing = ? "
@@ -115,7 +115,7 @@ def save_snapshot(
             connection.execute(
                 "DELETE FROM machine_snapshots WHERE machines_dir = ? AND name = ?", (machines_dir, name)
             )
-            encoder.forget(name)
+            encoders.forget(name)
         connection.execute(
             "INSERT OR REPLACE INTO fleet_snapshots "
             "(machines_dir, written_at, taken_at, interval_s, writer_pid, writer_kind, payload) "
@@ -170,9 +170,21 @@ def _load(
     return StoredFleet(fleet, written_at, interval_s, SnapshotWriter(pid, str(kind)))
 
 
-def _texts_of(machine: MachineSnapshot, encoder: MachineEncoder) -> tuple[str, str]:
+class _Encoders:
+    """What one process keeps between its writes."""
+
+    def __init__(self) -> None:
+        self.routing = RoutingEncoder()
+        self.whole = MachineEncoder()
+
+    def forget(self, name: str) -> None:
+        self.routing.forget(name)
+        self.whole.forget(name)
+
+
+def _texts_of(machine: MachineSnapshot, encoders: _Encoders) -> tuple[str, str]:
     """What is stored of a machine: columns `routing` and `payload`."""
-    return seal(encode_for_routing(machine)), seal(encoder.encode(machine))
+    return seal(encoders.routing.encode(machine)), seal(encoders.whole.encode(machine))
 
 
 def _machines_in(
