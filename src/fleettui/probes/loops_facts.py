@@ -134,13 +134,13 @@ _TOOLS = r"""
     };
     add uname $r "$v";;
   cpu)
-    v=$(exec ${T:+$T 3} grep -E "^(# )?([Pp]rocessor|[Mm]odel [Nn]ame|cpu( model)?[[:space:]]*:|uarch|isa[[:space:]]*:|CPU (implementer|part)|vendor_id.*S390)" /proc/cpuinfo </dev/null); r=$?;
+    v=$(exec ${T:+$T 3} grep -E "^(# )?(processor|Processor|model name|Model Name|cpu( model)?[[:space:]]*:|uarch|isa[[:space:]]*:|CPU (implementer|part)|vendor_id.*S390)" /proc/cpuinfo </dev/null); r=$?;
     [ $r -lt 126 ] || [ $r -gt 127 ] || {
       v=; r=1;
       while read -r l; do
         r=0;
         case $l in
-          processor*|"# processors"*|[Mm]odel?[Nn]ame*|cpu*|uarch*|isa*|CPU?[ip]*|vendor_id*S390*) v="$v$l$n";;
+          processor*|"# processors"*|model?name*|Model?Name*|cpu*|uarch*|isa*|CPU?[ip]*|vendor_id*S390*) v="$v$l$n";;
         esac;
       done </proc/cpuinfo;
     };
