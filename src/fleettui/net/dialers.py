@@ -19,7 +19,8 @@ from fleettui.net.hops import Hop, format_address
 from fleettui.net.login_steps import LoginSteps
 from fleettui.net.settings import ConnectorSettings
 
-PATIENCE_S = 0.3
+CONNECT_PATIENCE_S = 0.3
+GREETING_PATIENCE_S = 0.7
 """A login has its turn from before the connection on, so that no more are under way than turns. Who has not
 connected, or not greeted, after this lends its turn to others meanwhile: dead machines hold nobody up."""
 _GREETING_WAIT_S = 1.0
@@ -79,14 +80,14 @@ class Dialer:
         await self._look_up(remote_host, remote_port)
         await self.take_slot()
         self.steps.begin("connect")
-        transport, guard = await self._lend_turn(self._open(), _drop_way)
+        transport, guard = await self._lend_turn(self._open(), CONNECT_PATIENCE_S, _drop_way)
         self.guard = guard
         self.steps.address = self.address
         self.steps.begin("greeting")
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_GREETING_WAIT_S):
-                    await self._lend_turn(guard.has_spoken.wait(), None)
+                    await self._lend_turn(guard.has_spoken.wait(), GREETING_PATIENCE_S)
                     self.steps.has_greeted = True
             await self.take_slot()
             if guard.is_lost:  # asyncssh would fall over the closed socket
@@ -126,11 +127,13 @@ class Dialer:
         await self._wait_off_the_clock(self._context.slots)
         self._has_slot = True
 
-    async def _lend_turn(self, work: Coroutine[Any, Any, T], drop: Callable[[T], None] | None) -> T:
+    async def _lend_turn(
+        self, work: Coroutine[Any, Any, T], patience_s: float, drop: Callable[[T], None] | None = None
+    ) -> T:
         """Await something; where it takes long, our turn goes to others. `drop` gets what comes too late."""
         task = asyncio.ensure_future(work)
         try:
-            done, _ = await asyncio.wait((task,), timeout=PATIENCE_S)
+            done, _ = await asyncio.wait((task,), timeout=patience_s)
             if not done:
                 self.release_slot()
                 await asyncio.wait((task,))
