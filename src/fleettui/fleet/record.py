@@ -10,7 +10,8 @@ from fleettui.fleet.gpu_record import GpuRecord
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.fleet.verdict import Verdict
 from fleettui.model.machine import Machine
-from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus, Trust
+from fleettui.model.record import replace
+from fleettui.model.snapshot import LinkStatus, MachineSnapshot, Reason, SourceStatus, Trust
 from fleettui.net.errors import LinkError
 from fleettui.probes.frames import Frame
 
@@ -34,6 +35,8 @@ class MachineRecord:
         self.link = LinkStatus()
         self.last_seen: float | None = None
         self._verdict = Verdict()
+        self.fleet_notes: tuple[Reason, ...] = ()
+        """What a look at the whole fleet tells of this machine."""
         self._seq = 0
 
     # -- the link -----------------------------------------------------------------------------------
@@ -118,7 +121,10 @@ class MachineRecord:
             last_seen=self.last_seen,
             seq=self._seq,
         )
-        return self._verdict.judge(snapshot, self._sources.values(), now, interval_s, utc_offset_s)
+        judged = self._verdict.judge(snapshot, self._sources.values(), now, interval_s, utc_offset_s)
+        if not self.fleet_notes or judged.trust != "approved" or judged.health in {"offline", "unknown"}:
+            return judged
+        return replace(judged, reasons=(*judged.reasons, *self.fleet_notes))
 
     def _statuses(self) -> dict[str, SourceStatus]:
         statuses = {name: source.freeze() for name, source in self._sources.items()}

@@ -12,6 +12,7 @@ from contextlib import suppress
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.bus import SnapshotBus, Subscriber
+from fleettui.fleet.driver_watch import DriverWatch
 from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.needs import EVERYTHING, Needs
@@ -99,6 +100,7 @@ class FleetService:
         self._has_begun = False
         self._pollers: dict[str, MachinePoller] = {}
         self._frozen: dict[str, MachineSnapshot] = {}
+        self._drivers = DriverWatch()
         self._order: tuple[str, ...] = ()
         """Names in natural order."""
         self._dirty: set[str] = set()
@@ -304,6 +306,7 @@ class FleetService:
     def _remove(self, name: str) -> None:
         poller = self._pollers.pop(name)
         self._frozen.pop(name, None)
+        self._drivers.forget(name)
         self._dirty.discard(name)
         self._closings.add(task := asyncio.create_task(poller.close()))
         task.add_done_callback(self._closings.discard)
@@ -367,9 +370,14 @@ class FleetService:
         for name in names:
             try:
                 self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s, offset_s)
+                self._drivers.look_at(name, self._frozen[name].gpu)
             except Exception:
                 # A defect of ours on one machine's answers must not stop the news of all others.
                 log.exception("the readings of %s cannot be judged", name)
+        for name, notes in self._drivers.changed_notes().items():
+            if name in self._pollers:
+                self._pollers[name].record.fleet_notes = notes
+                self._dirty.add(name)
         if self._dirty:
             self._publish_handle = asyncio.get_running_loop().call_later(0, self._publish)
         self.bus.publish(
