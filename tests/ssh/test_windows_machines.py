@@ -104,6 +104,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
         if machine.hangs and "query" in self.command:
             await machine.gate.wait()
         machine.running -= 1
+        if channel.is_closing():
+            return
         if machine.ends == "lost" and stdout:
             channel.write(stdout[: len(stdout) // 2])
             await asyncio.sleep(0)
@@ -131,6 +133,19 @@ class Login(asyncssh.SSHServer):
         return self.machine.has_forwarding
 
 
+def write_files(rig: SshdRig, folder: Path, key: asyncssh.SSHKey, port: int, engine_port: int) -> None:
+    """The host key as one that the user knows, and the machine file."""
+    with rig.known_hosts.open("a") as file:
+        line = key.export_public_key("openssh").decode().strip()
+        file.write(f"[127.0.0.1]:{port} {line}\n")
+    folder.mkdir(exist_ok=True)
+    (folder / "win.yaml").write_text(
+        "name: win\nrole: gpu-host\nhardware: {gpu: [{model: GeForce RTX 2080 SUPER, vram_gb: 8}]}\n"
+        f"network: {{hostname: 127.0.0.1, port: {engine_port}}}\nmodels: []\n"
+        f"ssh: {{user: {rig.user}, port: {port}}}\n"
+    )
+
+
 @asynccontextmanager
 async def serving(
     rig: SshdRig, folder: Path, ollama: OllamaStandIn, interval_s: float = 0.5, **changes: object
@@ -149,15 +164,7 @@ async def serving(
         encoding=None,
     )
     windows.port = server.sockets[0].getsockname()[1]
-    with rig.known_hosts.open("a") as file:
-        line = key.export_public_key("openssh").decode().strip()
-        file.write(f"[127.0.0.1]:{windows.port} {line}\n")
-    folder.mkdir(exist_ok=True)
-    (folder / "win.yaml").write_text(
-        "name: win\nrole: gpu-host\nhardware: {gpu: [{model: GeForce RTX 2080 SUPER, vram_gb: 8}]}\n"
-        f"network: {{hostname: 127.0.0.1, port: {ollama.port}}}\nmodels: []\n"
-        f"ssh: {{user: {rig.user}, port: {windows.port}}}\n"
-    )
+    write_files(rig, folder, key, windows.port, ollama.port)
     service = FleetService(FleetSettings(str(folder), interval_s), Connector(rig.settings()))
     await service.start()
     try:
@@ -298,9 +305,9 @@ async def test_a_killed_nvidia_smi_is_said_so(sshd_rig: SshdRig, tmp_path: Path)
 async def test_never_a_second_one_beside_one_that_hangs(sshd_rig: SshdRig, tmp_path: Path) -> None:
     ollama = sshd_rig.ollama()
     async with serving(sshd_rig, tmp_path / "machines", ollama) as (windows, service):
-        await until(service, has_cards)
         (poller,) = service.pollers
         poller._loops._gpu_commands._limit_s = 0.5
+        await until(service, has_cards)
         windows.hangs = True
         machine = await until(service, lambda m: m.sources["gpu"].state == "error")
         assert machine.sources["gpu"].error == "nvidia-smi did not answer within its time limit"

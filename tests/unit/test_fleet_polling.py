@@ -46,7 +46,7 @@ class ScriptedLoop:
         self.answer(*self.last)
 
     def answer(self, seq: int, sections: tuple[str, ...]) -> None:
-        frame = {name.partition(":")[0]: Section(1, PAYLOADS.get(name, b"")) for name in sections}
+        frame = {name.partition(":")[0]: Section(1, self.link.payloads.get(name, b"")) for name in sections}
         self.on_data(encode_frame(self.token, seq, frame))
 
     def close(self) -> None:
@@ -65,6 +65,7 @@ class ScriptedLink:
         self.is_answering = True
         self.refuses_sessions = False
         self.gets: list[str] = []
+        self.payloads = PAYLOADS
 
     async def open(self, on_lost: Callable[[LinkError], None]) -> None: ...
 
@@ -236,6 +237,22 @@ async def test_hours_of_sleep_make_no_machine_silent(tmp_path: Path) -> None:
         asked = len(link.questions)
         await until(lambda: len(link.questions) >= asked + 8)
         assert all(machine.link.state == "up" for machine in service.final_snapshot().machines)
+
+
+async def test_a_machine_without_proc_is_online_and_shows_its_engines(tmp_path: Path) -> None:
+    """macOS, BSD: the loop runs and every file it reads is missing."""
+    link = ScriptedLink()
+    link.payloads = {"uname": b"Darwin 23.5.0 arm64\n"}
+    async with running(tmp_path, link, 0.2) as service:
+        await until(
+            lambda: all(machine.last_seen and machine.engines for machine in service.snapshot.machines)
+        )
+        asked = len(link.questions)
+        await until(lambda: len(link.questions) > asked + 8)
+        for machine in service.final_snapshot().machines:
+            assert (machine.link.state, machine.health) == ("up", "degraded")
+            assert machine.engines[0].state == "down"
+            assert machine.cpu is None or machine.cpu.load is not None
 
 
 async def test_where_no_way_is_left_the_open_port_is_tried_again() -> None:

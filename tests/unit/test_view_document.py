@@ -97,6 +97,7 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                     {
                         "index": 0,
                         "uuid": "GPU-000000a0-0000-4000-8000-0000000000a0",
+                        "vendor": "nvidia",
                         "bus_id": "00000000:01:00.0",
                         "name": "NVIDIA GeForce RTX 4090",
                         "vram_total_gb": 24.0,

@@ -75,6 +75,7 @@ def _card(snapshot: MachineSnapshot, reading: GpuReading, card: GpuCard) -> Docu
     return {
         "index": card.index,
         "uuid": known(card.uuid),
+        "vendor": card.vendor,
         "bus_id": known(card.bus_id),
         "name": known(card.name),
         "vram_total_gb": gib_of_mib(memory.total_mib),
