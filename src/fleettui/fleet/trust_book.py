@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fleettui.decide.trust import TrustTable
 from fleettui.model.trust import TrustDecision
+from fleettui.net.key_rules import USUAL, KeyRule
 from fleettui.store.database import Store, StoreError
 from fleettui.store.trust import change_decisions, load_decisions, read_revision
 
@@ -56,6 +57,13 @@ class TrustBook:
                 return change_decisions(self._store, self.machines_dir, changes)
             with Store.open(self.state_dir) as store:
                 return change_decisions(store, self.machines_dir, changes)
+
+    def jump_rule(self, address: str) -> KeyRule:
+        """How the host key of a jump host is judged: by what was decided about a machine at that address."""
+        if self.table is None:
+            return USUAL
+        pins, counts_known_hosts = self.table.jump_pins(address)
+        return KeyRule(pins, counts_known_hosts)
 
     def close(self) -> None:
         """Close the file; more than once is fine."""

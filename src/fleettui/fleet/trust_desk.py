@@ -40,6 +40,7 @@ class TrustDesk:
         self.files = files
         self.clock = clock
         self.by = by or operator_name()
+        connector.jump_rule = book.jump_rule
 
     # -- approve ------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from fleettui.model.snapshot import HostKeyOffer
 from fleettui.model.trust import SeenKey
 from fleettui.net.connector import Connector
 from fleettui.net.errors import LinkError
-from fleettui.net.key_rules import USUAL, KeyRule
+from fleettui.net.key_rules import KeyRule
 from fleettui.net.link import Link
 from fleettui.net.login_steps import LoginSteps
 from fleettui.store.database import StoreError
@@ -56,7 +56,7 @@ class TrustGate:
         self._unsaved: dict[Key, Change] = {}
         self._judged_by = book.table
         """The table when standings were last compared; the book may be read by others in between."""
-        connector.jump_rule = self._jump_rule
+        connector.jump_rule = book.jump_rule
 
     def link_for(self, machine: Machine, steps: LoginSteps | None = None) -> Link:
         """A fresh link; one that stays closed where nothing may be asked."""
@@ -140,7 +140,7 @@ class TrustGate:
 
     def _judge(self, machine: Machine, addresses: tuple[str, ...]) -> _Signature:
         *jumps, address = addresses
-        rules = tuple(self._jump_rule(jump) for jump in jumps)
+        rules = tuple(self.book.jump_rule(jump) for jump in jumps)
         table = self.book.table
         if table is not None:
             return table.standing(machine, address, self._clock(), lambda: self._knows_key(machine)), rules
@@ -154,9 +154,3 @@ class TrustGate:
             return self._connector.knows_key_of(machine)
         except LinkError:
             return False
-
-    def _jump_rule(self, address: str) -> KeyRule:
-        if self.book.table is None:
-            return USUAL
-        pins, counts_known_hosts = self.book.table.jump_pins(address)
-        return KeyRule(pins, counts_known_hosts) if pins or not counts_known_hosts else USUAL

@@ -15,7 +15,7 @@ BUSY_TIMEOUT_S = 2.0
 
 _open_here: dict[str, int] = {}
 """Connections of this process by file. Beside them the file may not be opened and closed by other means:
-POSIX then drops all locks of this process on it, and another process would take the WAL away from under us."""
+POSIX then drops all locks of this process on it, and another process would take the WAL away from us."""
 
 _SCHEMA_DIR = os.path.join(os.path.dirname(__file__), "schema")
 
