@@ -51,6 +51,8 @@ def test_odd_meminfo() -> None:
     assert isinstance(memory.parse_memory(b"MemTotal: 0 kB\n").total_kib, Unknown)
     assert isinstance(memory.parse_memory(b"MemTotal: -5 kB\n").total_kib, Unknown)
     assert isinstance(memory.parse_memory(b"MemTotal: " + b"9" * 30 + b" kB\n").total_kib, Unknown)
+    long = memory.parse_memory(MEMINFO.replace(b"400", b"9" * 16))
+    assert (long.total_kib, isinstance(long.available_kib, Unknown)) == (1000, True)
     more = memory.parse_memory(b"MemTotal: 100 kB\nMemFree: 90 kB\nMemAvailable: 120 kB\n")
     assert more.used_kib == 0
 

@@ -8,7 +8,8 @@ from fleettui.probes.cgroups import parse_memory_limits
 
 _NO_LINE = Unknown("not in /proc/meminfo")
 _NO_TOTAL = Unknown("MemTotal is 0")
-_KEYS = (b"MemTotal:", b"MemFree:", b"MemAvailable:", b"SwapTotal:", b"SwapFree:")
+_KEYS = [b"MemTotal:", b"MemFree:", b"MemAvailable:", b"SwapTotal:", b"SwapFree:"]
+_MAX_DIGITS = 15
 _LIMIT = b"Limit:"
 
 
@@ -20,13 +21,7 @@ def parse_memory(payload: bytes, details: MemoryDetails | None = None) -> Memory
     """
     limits: tuple[MemoryLimit, ...] = ()
     at = payload.find(_LIMIT)
-    meminfo = payload if at < 0 else payload[:at]
-    words = meminfo.split()
-    if words[2::3].count(b"kB") * 3 == len(words):
-        found = dict(zip(words[::3], words[1::3], strict=True))
-    else:
-        found = _find_lines(meminfo)
-    total, free, available, swap_total, swap_free = _read_kib(found)
+    total, free, available, swap_total, swap_free = _read_kib(payload if at < 0 else payload[:at])
     if at >= 0:
         limits = parse_memory_limits(payload[at:], None if isinstance(total, Unknown) else total)
     return MemoryReading(
@@ -40,6 +35,18 @@ def parse_memory(payload: bytes, details: MemoryDetails | None = None) -> Memory
     )
 
 
+def _read_kib(meminfo: bytes) -> list[Maybe[int]]:
+    """The values of _KEYS. The loop sends just these lines, in this order."""
+    words = meminfo.split()
+    if words[::3] == _KEYS:
+        values = words[1::3]
+        digits = b"".join(values)
+        if len(values) == len(_KEYS) and digits.isdigit() and max(map(len, values)) <= _MAX_DIGITS:
+            return [*map(int, values)]
+    found = _find_lines(meminfo)
+    return [_kib(found.get(key)) for key in _KEYS]
+
+
 def _find_lines(payload: bytes) -> dict[bytes, bytes]:
     """First value of each of our keys, where other lines stand between them."""
     found: dict[bytes, bytes] = {}
@@ -50,12 +57,5 @@ def _find_lines(payload: bytes) -> dict[bytes, bytes]:
     return found
 
 
-def _read_kib(found: dict[bytes, bytes]) -> list[Maybe[int]]:
-    words = [found[key] for key in _KEYS if key in found]
-    if len(words) == len(_KEYS) and b"".join(words).isdigit() and max(map(len, words)) < 16:
-        return [*map(int, words)]
-    return [_kib(found.get(key)) for key in _KEYS]
-
-
 def _kib(word: bytes | None) -> Maybe[int]:
-    return int(word) if word is not None and word.isdigit() and len(word) < 16 else _NO_LINE
+    return int(word) if word is not None and word.isdigit() and len(word) <= _MAX_DIGITS else _NO_LINE
