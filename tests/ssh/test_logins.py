@@ -491,7 +491,7 @@ async def test_mute_machines_take_no_login_slot_for_long(
     sshd_rig: SshdRig, connect: Connect, mute_port: int
 ) -> None:
     server = sshd_rig.start()
-    connector = connect(max_logins=1, connect_s=2.0)
+    connector = connect(max_logins=1, connect_s=4.0)
     mute = Machine("mute", "r", "127.0.0.1", ssh=SshSettings(port=mute_port))
     opening = [asyncio.ensure_future(refused(connector, mute)) for _ in range(3)]
     await asyncio.sleep(0.1)

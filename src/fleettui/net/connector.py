@@ -226,7 +226,7 @@ class _SshParts:
 
     def __init__(self, settings: ConnectorSettings, log_in_to: Any) -> None:
         _import_ssh()
-        from fleettui.net.dialers import LoginContext
+        from fleettui.net.dialers import MUTES_PER_TURN, LoginContext
         from fleettui.net.identities import KeyRing
         from fleettui.net.jumps import Jumps
         from fleettui.net.login import build_options
@@ -234,7 +234,11 @@ class _SshParts:
         self.ring: KeyRing = KeyRing(settings.agent_path, settings.default_identities)
         self.jumps: Jumps = Jumps(log_in_to, settings.max_jump_opens)
         self.context: LoginContext = LoginContext(
-            settings, build_options(settings), asyncio.Semaphore(settings.max_logins), settings.silence_s
+            settings,
+            build_options(settings),
+            asyncio.Semaphore(settings.max_logins),
+            asyncio.Semaphore(max(8, MUTES_PER_TURN * settings.max_logins)),
+            settings.silence_s,
         )
 
 

@@ -20,11 +20,15 @@ from fleettui.net.login_steps import LoginSteps
 from fleettui.net.settings import ConnectorSettings
 
 CONNECT_PATIENCE_S = 0.3
-GREETING_PATIENCE_S = 0.7
+GREETING_PATIENCE_S = 0.5
 """A login has its turn from before the connection on, so that no more are under way than turns. Who has not
 connected, or not greeted, after this lends its turn to others meanwhile: dead machines hold nobody up."""
+LATE_S = 0.05
+"""A wait that took this much longer tells that we are busy, not that the other side is slow."""
 _GREETING_WAIT_S = 1.0
-"""A server that stays mute for so long gets a login slot nevertheless: it may wait for us to speak."""
+"""A server that stays mute for so long is spoken to nevertheless: it may wait for that."""
+MUTES_PER_TURN = 2
+"""So many mute servers for each turn may be connected to without one; more keep theirs."""
 
 
 KEEPALIVE_SHARE = 0.48
@@ -41,6 +45,8 @@ class LoginContext:
     options: asyncssh.SSHClientConnectionOptions
     slots: asyncio.Semaphore
     """Logins in flight, over all machines."""
+    mutes: asyncio.Semaphore
+    """Places of those that connected, lent their turn and have not greeted."""
     silence_s: float
     """For keepalives, see ConnectorSettings; may change while connections are open."""
     connections: weakref.WeakSet[asyncssh.SSHClientConnection] = field(default_factory=weakref.WeakSet)
@@ -68,6 +74,7 @@ class Dialer:
         self._context = context
         self._deadline = deadline
         self._has_slot = False
+        self._place: asyncio.Semaphore | None = None
         self.guard: GreetingGuard | None = None
         self.address: str | None = None
         self._addresses: list[Address] = []
@@ -87,9 +94,13 @@ class Dialer:
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_GREETING_WAIT_S):
-                    await self._lend_turn(guard.has_spoken.wait(), GREETING_PATIENCE_S)
+                    await self._lend_turn(
+                        guard.has_spoken.wait(), GREETING_PATIENCE_S, places=self._context.mutes
+                    )
                     self.steps.has_greeted = True
-            await self.take_slot()
+            if guard.has_spoken.is_set() or self._place is None:
+                await self.take_slot()
+                self._leave_place()
             if guard.is_lost:  # asyncssh would fall over the closed socket
                 raise LinkError("greeting", describe_greeting(self._hop.where, guard.head))
         except BaseException:
@@ -128,15 +139,30 @@ class Dialer:
         self._has_slot = True
 
     async def _lend_turn(
-        self, work: Coroutine[Any, Any, T], patience_s: float, drop: Callable[[T], None] | None = None
+        self,
+        work: Coroutine[Any, Any, T],
+        patience_s: float,
+        drop: Callable[[T], None] | None = None,
+        places: asyncio.Semaphore | None = None,
     ) -> T:
-        """Await something; where it takes long, our turn goes to others. `drop` gets what comes too late."""
+        """Await something; where it takes long, our turn goes to others. `drop` gets what comes too late.
+
+        With `places` only while one of them is free, which is kept until `release_slot`.
+        """
+        loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(work)
         try:
-            done, _ = await asyncio.wait((task,), timeout=patience_s)
-            if not done:
-                self.release_slot()
-                await asyncio.wait((task,))
+            for _ in range(3):
+                began = loop.time()
+                done, _ = await asyncio.wait((task,), timeout=patience_s)
+                if done or loop.time() - began < patience_s + LATE_S:
+                    break
+            if not task.done() and (places is None or not places.locked()):
+                if places is not None:
+                    await places.acquire()
+                    self._place = places
+                self._give_turn_back()
+            await asyncio.wait((task,))
         except BaseException:
             task.cancel()
             task.add_done_callback(lambda late: _drop_late(late, drop))
@@ -157,9 +183,18 @@ class Dialer:
 
     def release_slot(self) -> None:
         """The login is over, either way."""
+        self._give_turn_back()
+        self._leave_place()
+
+    def _give_turn_back(self) -> None:
         if self._has_slot:
             self._has_slot = False
             self._context.slots.release()
+
+    def _leave_place(self) -> None:
+        if self._place is not None:
+            self._place.release()
+            self._place = None
 
     def close(self) -> None:
         """Part of the tunnel interface."""
