@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -144,7 +145,12 @@ def watching(demo_fleet: DemoFleet, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def _is_stored(tmp_path: Path) -> bool:
-    return (tmp_path / "state" / "state.db").exists()
+    """A snapshot is in the state file; the file itself is there from the start."""
+    connection = sqlite3.connect(tmp_path / "state" / "state.db")
+    try:
+        return connection.execute("SELECT 1 FROM fleet_snapshots").fetchone() is not None
+    finally:
+        connection.close()
 
 
 def test_a_fresh_stored_snapshot_answers_without_polling(
