@@ -141,14 +141,14 @@ def test_cards_of_two_vendors_with_numbers_that_never_move() -> None:
 
 def test_a_failing_amd_part_hides_no_nvidia_card() -> None:
     driven = Driven(
-        make_machine("ada", gpus=1), gpu=Section(0, NVIDIA_ROW), amd=Section(6, b"unbound 0000:05:00.0\n")
+        make_machine("ada", gpus=2), gpu=Section(0, NVIDIA_ROW), amd=Section(6, b"unbound 0000:05:00.0\n")
     )
     snapshot = driven.poll()
     assert snapshot.gpu is not None
     assert [card.vendor for card in snapshot.gpu.cards] == ["nvidia"]
     assert (snapshot.sources["gpu"].state, snapshot.sources["amd"].state) == ("ok", "error")
-    assert reasons(snapshot) == [("degraded", "amd_driver_not_running")]
-    assert "modprobe amdgpu" in snapshot.reasons[0].text
+    assert reasons(snapshot) == [("degraded", "gpu_missing"), ("degraded", "amd_driver_not_running")]
+    assert "modprobe amdgpu" in snapshot.reasons[1].text
 
 
 def test_a_failing_nvidia_driver_hides_no_amd_card() -> None:
@@ -260,3 +260,30 @@ def test_a_sleeping_card_keeps_its_figures() -> None:
     assert [card.total_mib for card in snapshot.gpu.cards] == [30576, 30576]
     assert snapshot.health == "healthy"
     assert any("asleep" in reason.text for reason in snapshot.reasons)
+
+
+@pytest.mark.parametrize("gpus", [1, None])
+def test_graphics_of_a_processor_without_a_driver_are_nobodys_trouble(gpus: int | None) -> None:
+    driven = Driven(
+        make_machine("ada", gpus=gpus), gpu=Section(0, NVIDIA_ROW), amd=Section(6, b"unbound 0000:05:00.0\n")
+    )
+    snapshot = driven.poll()
+    assert (snapshot.health, snapshot.reasons) == ("healthy", ())
+    assert "amd" not in snapshot.sources
+
+
+def test_a_tool_without_a_card() -> None:
+    nothing = Section(127, b"tool rocm-smi\n")
+    declared = Driven(make_machine("ada", gpus=1), gpu=NO_NVIDIA, amd=nothing).poll()
+    assert [(reason.severity, reason.text) for reason in declared.reasons] == [
+        ("unhealthy", "rocm-smi is there, and the kernel shows no AMD card")
+    ]
+    undeclared = Driven(gpu=NO_NVIDIA, amd=nothing).poll()
+    assert (undeclared.health, undeclared.reasons) == ("healthy", ())
+
+
+def test_a_lost_answer_of_the_tool_holds_nothing_up() -> None:
+    driven = Driven(gpu=NO_NVIDIA, amd=SYSFS)
+    driven.answers["amd-static"] = Section(0, b"")
+    driven.poll()
+    assert driven.record.amd.tool_due(driven.now, True) == ()

@@ -8,7 +8,7 @@ import pytest
 from loop_runner import SHELLS, Loop, find_shell, write_tool
 
 from fleettui.probes.amd_problems import split_tool
-from fleettui.probes.amd_sysfs import parse_kinds, parse_sysfs, parse_unbound
+from fleettui.probes.amd_sysfs import parse_kinds, parse_sysfs, parse_tool_name, parse_unbound
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "samples" / "amd"
 GIB = 1 << 30
@@ -105,14 +105,15 @@ def test_cards_from_sysfs_without_a_process(shell: str, tmp_path: Path, sys: Sys
     assert min(counts) == 0
 
 
-def test_a_machine_without_amd_says_so_and_looks_for_no_tool(shell: str, tmp_path: Path, sys: Sys) -> None:
+def test_a_machine_without_amd_says_so_and_starts_no_tool(shell: str, tmp_path: Path, sys: Sys) -> None:
     write_tool(tmp_path / "bin", "amd-smi", f"echo >>{tmp_path}/started; echo '[]'")
     loop = start(shell, tmp_path)
     try:
         section = loop.ask("amd")["amd"]
     finally:
         loop.close()
-    assert (section.exit_code, section.payload) == (127, b"")
+    assert (section.exit_code, section.payload) == (127, b"tool amd-smi\n")
+    assert (parse_sysfs(section.payload), parse_tool_name(section.payload)) == ((), "amd-smi")
     assert not (tmp_path / "started").exists()
 
 

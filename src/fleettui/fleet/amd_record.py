@@ -12,7 +12,7 @@ from fleettui.probes.amd import counts_as_card, make_cards, merge, needs_metric,
 from fleettui.probes.amd_json import read_document
 from fleettui.probes.amd_problems import NOT_LOADED, read_amd_problem, split_tool
 from fleettui.probes.amd_processes import parse_amd_processes
-from fleettui.probes.amd_sysfs import AmdFacts, parse_kinds, parse_sysfs, parse_unbound
+from fleettui.probes.amd_sysfs import AmdFacts, parse_kinds, parse_sysfs, parse_tool_name, parse_unbound
 from fleettui.probes.amd_tools import parse_tool
 from fleettui.probes.frames import Frame, Section
 from fleettui.probes.processes import parse_owners, with_owners
@@ -142,7 +142,7 @@ class AmdRecord:
         if tool:
             self._take_tool(tool)
         if "amd" in sections:
-            self._take_sysfs(sections["amd"], now, machine)
+            self._take_sysfs(sections["amd"], now, machine, other)
         if self._sysfs and self._kinds is not None:
             self._make_cards(now, machine, other)
         if "amd-process" in sections:
@@ -154,20 +154,17 @@ class AmdRecord:
             for source in self.sources.values():
                 source.fail(text, now)
 
-    def _take_sysfs(self, section: Section, now: float, machine: Machine) -> None:
+    def _take_sysfs(self, section: Section, now: float, machine: Machine, other: GpuReading | None) -> None:
         source = self.sources["amd"]
-        if section.exit_code == UNBOUND_EXIT and parse_unbound(section.payload) and not machine.is_cpu_only:
-            self._problem = GpuProblem(
-                "driver_not_running", NOT_LOADED, ", ".join(parse_unbound(section.payload))
-            )
-            self._is_absent = True  # as it stands until the next connection or request
-            source.fail(NOT_LOADED, now)
-            return
         cards = parse_sysfs(section.payload)
         if not cards:
-            self._is_absent = True
-            self._sysfs, self._cards, self._problem = (), (), None
-            source.forget_question()
+            self._is_absent = True  # as it stands until the next connection or request
+            self._sysfs, self._cards = (), ()
+            self._problem = _why_none(section, machine, other)
+            if self._problem is not None:
+                source.fail(self._problem.text, now)
+            else:
+                source.forget_question()
             return
         known = {facts.bus_id: facts for facts in self._sysfs}
         self._sysfs = tuple(
@@ -314,3 +311,22 @@ class AmdRecord:
         else:
             statuses["amd"] = amd
         return statuses
+
+
+def _why_none(section: Section, machine: Machine, other: GpuReading | None) -> GpuProblem | None:
+    """Why there is no AMD card, where one is to be expected: the file declares more cards than the other
+    vendor has, or a tool of AMD is installed and there is no other card.
+
+    Elsewhere a card without a driver is one that nobody wants: the graphics of a processor, as a rule.
+    """
+    count = len(other.cards) + len(other.faults) if other is not None else 0
+    tool = parse_tool_name(section.payload)
+    is_missing = machine.declares_gpus and count < len(machine.gpus or ())
+    if machine.is_cpu_only or not (is_missing or (tool and not count)):
+        return None
+    unbound = parse_unbound(section.payload)
+    if section.exit_code == UNBOUND_EXIT and unbound:
+        return GpuProblem("driver_not_running", NOT_LOADED, ", ".join(unbound))
+    if tool and is_missing and not count:
+        return GpuProblem("no_devices", f"{tool} is there, and the kernel shows no AMD card")
+    return None

@@ -29,8 +29,8 @@ class Asker(Protocol):
     def ask_condition(self) -> None:
         """Cards answered: what is asked of them now and then may be due."""
 
-    def ask_amd_tool(self) -> None:
-        """AMD cards answered: what their tool is asked now and then may be due."""
+    def ask_amd_tool(self) -> bool:
+        """AMD cards answered: what their tool is asked now and then may be due. True if it was asked."""
 
     def stop_asking_cards(self) -> None:
         """The machine has no GPU tool."""
@@ -113,10 +113,8 @@ class Answers:
         if self._record.gpu.has_no_tool:
             self._asker.stop_asking_cards()
         gpu, amd = self._record.gpu, self._record.amd
-        if amd.awaits_more:
-            self._asker.ask_amd_tool()
-            if "amd-static" not in frame.sections:
-                return
+        if amd.awaits_more and self._asker.ask_amd_tool():
+            return
         if gpu.has_cards:
             self._asker.ask_condition()
         if not gpu.has_cards or ("condition" in frame.sections and not gpu.condition.must_ask_again):

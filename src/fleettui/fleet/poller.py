@@ -230,11 +230,13 @@ class MachinePoller:
         amd = () if self._answers.has_no_facts else self.record.amd.due(now, self._needs.processes)
         return amd + self._questions.gpu_due(now, self.record.gpu.refused_fields)
 
-    def _ask_gpu(self, sections: tuple[str, ...], now: float) -> None:
-        if self._loops.gpu.ask(sections):
+    def _ask_gpu(self, sections: tuple[str, ...], now: float) -> bool:
+        is_asked = self._loops.gpu.ask(sections)
+        if is_asked:
             self._questions.note_asked(sections, now)
             self.record.gpu.ask(sections, now)
             self.record.amd.ask(sections, now)
+        return is_asked
 
     def _ask_engines(self, link: Link, now: float) -> None:
         for endpoint, feed in self._engines.items():
@@ -307,11 +309,11 @@ class MachinePoller:
             now = self._clock()
             self._ask_gpu(self._questions.condition_due(now, self.record.gpu.condition), now)
 
-    def ask_amd_tool(self) -> None:
-        """What AMD's tool is asked now and then, when it is due."""
-        if not self.is_paused:
-            now = self._clock()
-            self._ask_gpu(self.record.amd.tool_due(now, self._needs.processes), now)
+    def ask_amd_tool(self) -> bool:
+        """What AMD's tool is asked now and then, when it is due; True if it was asked."""
+        now = self._clock()
+        sections = () if self.is_paused else self.record.amd.tool_due(now, self._needs.processes)
+        return self._ask_gpu(sections, now)
 
     def stop_asking_cards(self) -> None:
         """The machine has no GPU tool."""

@@ -100,6 +100,12 @@ def parse_unbound(payload: bytes) -> tuple[str, ...]:
     )
 
 
+def parse_tool_name(payload: bytes) -> str:
+    """The AMD tool on a machine without AMD cards; empty: none."""
+    words = (line.split() for line in payload.decode("utf-8", "replace").split("\n"))
+    return next((pair[1][:20] for pair in words if len(pair) == 2 and pair[0] == "tool"), "")
+
+
 def parse_kinds(payload: bytes) -> dict[tuple[int, ...], bool]:
     """Which cards are integrated, by bus id: gpu_metrics of format 1 belongs to cards, 2 and 3 to processors.
 

@@ -2,11 +2,11 @@
 
 Sections: `amd` (each AMD card of /sys/class/drm by `read` builtins, no process is started), `amd-kind` (first
 bytes of gpu_metrics, which tell an integrated part), `amd-static amd-list amd-metric amd-process` (the tool;
-the first line of the payload names it), `amd-ps` (owners of the pids of the last `amd-process`), `amd-find`
-(look for the tool again).
+the first line of the payload names it), `amd-ps` (owners of the pids of the last `amd-process`).
 Exit codes beside the tool's own: 127 without cards or tool; 6 an AMD card without a driver, payload
-`unbound <bus id>`; 75 an earlier call still hangs, payload `<tool>\\nhung <pid> <state>`; 76 a card is
-suspended, and the tool would wake it; 124 the time limit ended it.
+`unbound <bus id>`; in both cases `tool <name>` where one is installed; 75 an earlier call still hangs, payload
+`<tool>`, then `hung <pid> <state>`; 76 a card is suspended, and the tool would wake it; 124 the time limit
+ended it.
 
 The tools are Python programs and take half a second of the machine's CPU for each call, so figures that
 sysfs has come from there.
@@ -30,7 +30,7 @@ HWMON_FILES: Final = (
 # of one that hangs. What comes from the GPU loop: add, stuck (sets S), list_owners, T, n, B, P.
 AMD_START = rf"""
 PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
-amd_tool=none; amd_hung=;
+amd_tool=none; amd_hung=; amd_looked=;
 
 find_amd() {{
   amd_tool=;
@@ -48,7 +48,6 @@ find_amd() {{
     set -f;
     [ -z "$amd_tool" ] || break;
   done;
-  find_amd_hung;
 }};
 
 # Their processes are called python3, so the command line tells.
@@ -83,6 +82,7 @@ amd_asleep() {{
 ask_amd() {{
   w=$1; shift; v=; r=127;
   [ "$amd_tool" = none ] && find_amd;
+  [ -n "$amd_looked" ] || {{ amd_looked=1; find_amd_hung; }};
   [ "$amd_name" = amd-smi ] || set -- $x;
   if [ -n "$amd_hung" ] && stuck $amd_hung; then r=75; v="hung $amd_hung $S";
   elif [ -z "$amd_tool" ] || [ $# = 0 ]; then amd_hung=;
@@ -146,6 +146,7 @@ list_amd() {{
   done;
   [ $r = 0 ] || find_amd_unbound;
   set -f;
+  [ $r = 0 ] || {{ find_amd; [ -z "$amd_tool" ] || v="${{v}}tool $amd_name$n"; }};
 }};
 
 list_amd_kinds() {{
@@ -178,5 +179,4 @@ AMD_CASES = r"""
     ask_amd amd-metric metric --json;;
   amd-process) x="--showpids --json"; ask_amd amd-process process --json; find_amd_pids;;
   amd-ps) v=; r=0; [ -z "$P" ] || list_owners; add amd-ps $r "$v";;
-  amd-find) find_amd; add amd-find 0 "$amd_tool";;
 """
