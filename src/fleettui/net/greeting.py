@@ -7,7 +7,6 @@ from typing import Any
 
 from fleettui.net.batched_writes import BatchedWrites
 
-
 MAX_PENDING_BYTES = 64 << 10
 """An SSH server says some 2 KB before we speak; a stream without end is none."""
 
