@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleettui.config.machine_file import read_machine_file
-from fleettui.model.machine import NOT_DECLARED, DeclaredGpu, EngineEndpoint, Machine, SshSettings
+from fleettui.model.machine import NOT_DECLARED, DeclaredGpu, EngineEndpoint, Machine, NvidiaSmi, SshSettings
 from fleettui.model.written import dump_json, read_float
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,6 +115,19 @@ def test_unknown_keys_are_kept_as_written() -> None:
 )
 def test_ssh_settings(text: str, settings: SshSettings) -> None:
     assert read_good(text).ssh == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("nvidia_smi: /opt/nvidia/bin/nvidia-smi", NvidiaSmi("/opt/nvidia/bin/nvidia-smi")),
+        ("nvidia_smi: {path: /opt/x/nvidia-smi, wake: true}", NvidiaSmi("/opt/x/nvidia-smi", True)),
+        ("nvidia_smi: {wake: false}", NvidiaSmi()),
+        ("nvidia_smi:", NvidiaSmi()),
+    ],
+)
+def test_how_nvidia_smi_is_called(text: str, tool: NvidiaSmi) -> None:
+    assert read_good(text).nvidia_smi == tool
 
 
 @pytest.mark.parametrize(
@@ -230,6 +243,9 @@ def test_every_error_of_a_file_at_once_in_order() -> None:
         ("ssh: {jump: '-oX@h'}", "ssh.jump", "[user@]host[:port]"),
         ("ssh: {host_key: abc}", "ssh.host_key", "ssh-keygen"),
         ("ssh: [a]", "ssh", "map of keys"),
+        ("nvidia_smi: nvidia-smi", "nvidia_smi.path", "absolute path"),
+        ("nvidia_smi: '/x/$(reboot)'", "nvidia_smi.path", "absolute path"),
+        ("nvidia_smi: {wake: 1}", "nvidia_smi.wake", "true or false"),
         ("engines: [{kind: vllm}, {kind: vllm}]", "engines[1]", "same port 8000"),
         ("engines: [{kind: vllm, url: 'x.lan:80'}]", "engines[0].url", "http://"),
         ("engines: [{port: 8000}]", "engines[0].kind", "missing"),

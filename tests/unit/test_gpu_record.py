@@ -12,6 +12,7 @@ from fleettui.fleet.gpu_record import GpuRecord
 from fleettui.fleet.needs import EVERYTHING, ROUTING
 from fleettui.fleet.questions import Questions
 from fleettui.model.gpu import GpuReading
+from fleettui.model.machine import NvidiaSmi
 from fleettui.model.unknown import Unknown
 from fleettui.probes.frames import Frame, Section
 
@@ -301,3 +302,13 @@ def test_processes_come_back_with_the_tool() -> None:
     assert record.sources["processes"].state == "unsupported"
     assert machine.tick(NOW + 60).cards
     assert record.sources["processes"].state == "ok"
+
+
+def test_the_operators_wishes_stand_in_front_of_the_question() -> None:
+    questions = Questions(ROUTING)
+    assert questions.gpu_due(NOW, ()) == ("gpu",)
+    assert questions.gpu_due(NOW, (), NvidiaSmi("/opt/nvidia/nvidia-smi", True)) == (
+        "tool:/opt/nvidia/nvidia-smi",
+        "wake",
+        "gpu",
+    )

@@ -220,3 +220,38 @@ def test_a_tick_starts_nothing_for_the_slow_sections(shell: str, tmp_path: Path)
     finally:
         loop.close()
     assert min(counts) == 2
+
+
+def test_a_path_of_the_operator_wins_and_a_wrong_one_does_no_harm(shell: str, tmp_path: Path) -> None:
+    write_smi(tmp_path / "bin")
+    write_tool(tmp_path / "own", "nvidia-smi", "echo mine")
+    loop = Loop("gpu", shell, path=tmp_path / "bin")
+    root = str(tmp_path)
+    if root != root.lower():
+        pytest.skip("the temporary folder's name has capitals")
+    try:
+        assert loop.ask(f"tool:{root}/own/nvidia-smi", "gpu")["gpu"].payload == b"mine"
+        assert loop.ask("gpu")["gpu"].payload == b"mine"
+    finally:
+        loop.close()
+    loop = Loop("gpu", shell, path=tmp_path / "bin")
+    try:
+        assert CARD["uuid"].encode() in loop.ask(f"tool:{root}/nowhere", "gpu")["gpu"].payload
+    finally:
+        loop.close()
+
+
+def test_sleeping_cards_are_woken_only_where_the_operator_says_so(shell: str, tmp_path: Path) -> None:
+    device = tmp_path / "nvidia" / "0000:01:00.0" / "power"
+    device.mkdir(parents=True)
+    (device / "runtime_status").write_text("suspended\n")
+    write_smi(tmp_path / "bin")
+    changes = (("/sys/bus/pci/drivers/nvidia", str(tmp_path / "nvidia")),)
+    loop = Loop("gpu", shell, path=tmp_path / "bin", changes=changes)
+    try:
+        assert loop.ask("gpu")["gpu"].exit_code == 76
+        assert loop.ask("wake", "gpu")["gpu"].exit_code == 0
+        assert loop.ask("gpu", "condition:index", "version")["condition"].exit_code == 76
+    finally:
+        loop.close()
+    assert len(calls(tmp_path / "bin", "gpu")) == 1

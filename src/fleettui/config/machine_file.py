@@ -17,6 +17,7 @@ from fleettui.model.machine import (
     DeclaredGpu,
     EngineEndpoint,
     Machine,
+    NvidiaSmi,
     SshSettings,
 )
 
@@ -85,7 +86,7 @@ def read_machine_file(data: bytes, path: str) -> tuple[Machine | None, tuple[Con
 def _machine(part: MachinePart, disabled: tuple[int, ...], document: dict[str, Any], path: str) -> Machine:
     gpus = part.hardware.gpu
     port = part.network.port or DEFAULT_ENGINE_PORT
-    ssh = part.ssh
+    ssh, tool = part.ssh, part.nvidia_smi
     if part.engines is None:
         engines: tuple[EngineEndpoint, ...] = (EngineEndpoint("ollama", port),)
     else:
@@ -102,6 +103,7 @@ def _machine(part: MachinePart, disabled: tuple[int, ...], document: dict[str, A
         models=tuple(part.models),
         tags=tuple(part.tags or ()),
         disabled_gpus=disabled,
+        nvidia_smi=NvidiaSmi() if tool is None else NvidiaSmi(tool.path, bool(tool.wake)),
         ssh=SshSettings() if ssh is None else SshSettings(**dict(ssh)),
         engines=engines,
         document=document,

@@ -17,6 +17,8 @@ _HOST = re.compile(r"[\w.:%-]+")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[\w.-]+)?")
 _USER = re.compile(r"[^\s@:/\\'\"`$;|&<>()-][^\s:/'\"`$;|&<>()]*")
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
+_TOOL_PATH = re.compile(r"(/[a-z0-9_.-]{1,60}){1,12}")
+"""What fits into a question to the machine's shell as one word."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -108,6 +110,17 @@ def _check_variable(value: str) -> str:
     return value
 
 
+def _check_tool_path(value: str) -> str:
+    if not _TOOL_PATH.fullmatch(value):
+        raise refuse("must be an absolute path of lower-case letters, digits, and . _ - /; correct it")
+    return value
+
+
+def _read_nvidia_smi(value: Any) -> Any:
+    """The path alone, or a map."""
+    return {"path": value} if isinstance(value, str) else value
+
+
 def _empty_when_null(make: Callable[[], Any]) -> BeforeValidator:
     """`models:` with nothing behind it means none."""
     return BeforeValidator(lambda value: make() if value is None else value)
@@ -176,6 +189,13 @@ class EnginePart(_Part):
     api_key_env: Annotated[str, AfterValidator(_check_variable)] | None = None
 
 
+class NvidiaSmiPart(_Part):
+    """`nvidia_smi`: where it is, and whether GPUs that sleep may be woken."""
+
+    path: Annotated[str, AfterValidator(_check_tool_path)] | None = None
+    wake: bool | None = None
+
+
 class MachinePart(_Part):
     """The whole file."""
 
@@ -186,6 +206,7 @@ class MachinePart(_Part):
     models: Annotated[list[Text], _empty_when_null(list)]
     tags: list[Text] | None = None
     storage_gb: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    nvidia_smi: Annotated[NvidiaSmiPart | None, BeforeValidator(_read_nvidia_smi)] = None
     ssh: Annotated[SshPart | None, BeforeValidator(_read_ssh)] = None
     engines: list[EnginePart] | None = None
 

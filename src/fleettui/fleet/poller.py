@@ -228,7 +228,9 @@ class MachinePoller:
 
     def _gpu_due(self, now: float) -> tuple[str, ...]:
         amd = () if self._answers.has_no_facts else self.record.amd.due(now, self._needs.processes)
-        return amd + self._questions.gpu_due(now, self.record.gpu.refused_fields)
+        return amd + self._questions.gpu_due(
+            now, self.record.gpu.refused_fields, self.record.machine.nvidia_smi
+        )
 
     def _ask_gpu(self, sections: tuple[str, ...], now: float) -> bool:
         is_asked = self._loops.gpu.ask(sections)

@@ -7,8 +7,11 @@ from collections.abc import Collection
 from fleettui.fleet.facts_questions import FactsQuestions
 from fleettui.fleet.gpu_condition_record import GpuConditionRecord
 from fleettui.fleet.needs import CONDITION_PERIOD_S, PROCESSES_PERIOD_S, Needs
+from fleettui.model.machine import NvidiaSmi
 from fleettui.probes.nvidia import gpu_section
 from fleettui.probes.nvidia_condition import condition_section
+
+_AS_USUAL = NvidiaSmi()
 
 
 class Questions:
@@ -43,11 +46,17 @@ class Questions:
         """Sections for the facts loop."""
         return self.facts.due(now)
 
-    def gpu_due(self, now: float, refused_fields: Collection[str]) -> tuple[str, ...]:
+    def gpu_due(
+        self, now: float, refused_fields: Collection[str], tool: NvidiaSmi = _AS_USUAL
+    ) -> tuple[str, ...]:
         """Sections for the GPU loop, without query fields this driver refused; none where no tool exists."""
         if self._has_no_gpu_tool:
             return ()
         sections = ["find"] if self._looks_for_tool else []
+        if tool.path is not None:
+            sections.append(f"tool:{tool.path}")
+        if tool.wakes:
+            sections.append("wake")
         sections.append(gpu_section(refused_fields))
         if self._needs.processes and self._is_due("apps", PROCESSES_PERIOD_S, now):
             sections += ["apps", "ps"]

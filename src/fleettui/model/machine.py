@@ -58,6 +58,16 @@ class EngineEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class NvidiaSmi:
+    """How the operator wants nvidia-smi called on a machine."""
+
+    path: str | None = None
+    """Where it is; None: looked for. Where nothing is at that path it is looked for too."""
+    wakes: bool = False
+    """Ask although every GPU sleeps: it wakes them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """One host of the fleet. Source: `machines/*.yaml`, spec of the file in docs/machines.md."""
 
@@ -79,6 +89,7 @@ class Machine:
     tags: tuple[str, ...] = ()
     disabled_gpus: tuple[int, ...] = ()
     """Indices of `gpus[]` entries with `disabled: true`."""
+    nvidia_smi: NvidiaSmi = NvidiaSmi()
     ssh: SshSettings = SshSettings()
     engines: tuple[EngineEndpoint, ...] = ()
     """Engines to ask; without `engines:` in the file, Ollama on `port`."""

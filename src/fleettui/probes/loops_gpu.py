@@ -4,7 +4,8 @@ Sections on every tick: `gpu` (cards, FAST_FIELDS) or `gpu:<field>:<field>…`. 
 processes) and `ps` (pid, user and arguments of the pids of the last `apps`). About once a minute:
 `condition:<field>:…` (cards again, what changes rarely), `list` and `xml` (MIG instances; the XML cut down to
 what tells their memory), `xid` (the last `NVRM: Xid` lines of the kernel log, behind a line with the uptime;
-exit code 1: the log may not be read). Once a driver: `version`. On request: `find` (look for the tool again).
+exit code 1: the log may not be read). Once a driver: `version`. On request: `find` (look for the tool again);
+in front of `gpu` where the operator wants it `tool:<path>` (call that one) and `wake` (also where all sleep).
 `took` comes with slow answers and with each condition: how long nvidia-smi ran, in 1/100 s.
 Exit codes beside the tool's own: 75 an earlier nvidia-smi still hangs, payload `hung <pid> <state>`;
 76 every NVIDIA device sleeps and is not woken, payload as `grep -H . …/runtime_status`;
@@ -57,10 +58,10 @@ _PLACES = (
 
 # N: path of nvidia-smi, X: places where it does not run, H: pid of a hung one, S: its state, A: which devices
 # sleep, B: set once a call was ended, so that no second call follows in the same request; P: pids of the last
-# `apps`, W: set on WSL, D: how long the last call ran.
+# `apps`, W: set on WSL, K: GPUs may be woken, D: how long the last call ran.
 _START = rf"""
 FLEETTUI_LOOP=gpu; export FLEETTUI_LOOP;
-P=; X=; W=; read -r W </proc/sys/kernel/osrelease;
+P=; X=; K=; W=; read -r W </proc/sys/kernel/osrelease;
 case $W in
   *[Mm]icrosoft*) ;;
   *) W=;;
@@ -162,7 +163,7 @@ ask() {{
   H=;
   if [ -n "$B" ]; then r=124;
   elif [ -z "$N" ]; then r=127;
-  elif asleep; then r=76; v=$A;
+  elif [ -z "$K" ] && asleep; then r=76; v=$A;
   else run_tool "$@"; fi;
 }};
 
@@ -241,7 +242,7 @@ _CASES = rf"""
     case $w in
       gpu) w=gpu:{":".join(FAST_FIELDS)};;
     esac;
-    query gpu $w;
+    query gpu $w; K=;
     [ ${{D:-0}} -lt {SLOW_CALL_CS} ] || add took 0 $D;;
   condition:*) query condition $w; [ -z "$D" ] || add took 0 $D;;
   apps)
@@ -264,6 +265,8 @@ _CASES = rf"""
     v=; r=0;
     [ -z "$P" ] || list_owners;
     add ps $r "$v";;
+  tool:*) [ -f "${{w#tool:}}" ] && [ -x "${{w#tool:}}" ] && N=${{w#tool:}};;
+  wake) K=1;;
   find) X=; find_tool; find_hung; add find 0 "$N";;
 """
 

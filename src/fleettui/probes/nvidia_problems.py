@@ -32,7 +32,7 @@ _WORDS: dict[GpuProblemCode, str] = {
     "hung": "an earlier nvidia-smi still hangs; no second one is started",
     "timed_out": "nvidia-smi did not answer within its time limit",
     "killed": "nvidia-smi was killed (SIGKILL)",
-    "asleep": "every GPU sleeps; nvidia-smi would wake them",
+    "asleep": "GPU asleep: every card is suspended, nvidia-smi would wake it",
     "unreadable": "nvidia-smi printed nothing we can read",
 }
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _CLASSES: tuple[type, ...] = (
     machine.Machine,
     machine.DeclaredGpu,
+    machine.NvidiaSmi,
     machine.SshSettings,
     machine.EngineEndpoint,
     machine.ConfigProblem,

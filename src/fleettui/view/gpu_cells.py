@@ -42,7 +42,8 @@ def _is_memory_word(word: str) -> bool:
 
 
 def gpu_name(view: MachineView, card: GpuCard, width: int) -> Cells:
-    name = Cell(f" {short_gpu_name(card.name)}", "dim" if view.is_gpu_stale else "plain")
+    mig = f" {view.layout.glyphs.dot} MIG" if card.is_mig else ""
+    name = Cell(f" {short_gpu_name(card.name)}{mig}", "dim" if view.is_gpu_stale else "plain")
     return (Cell(f"   {card.index:>2}", "dim"), name)
 
 

@@ -73,7 +73,7 @@ def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
     ):
         fraction = memory.used_mib / memory.total_mib
     shared = " shared" if card.is_unified else ""
-    mig = " · MIG" if card.is_mig else ""
+    mig = f" {view.layout.glyphs.dot} MIG" if card.is_mig else ""
     limit = "" if isinstance(card.power_limit_w, Unknown) else f"/{card.power_limit_w:.0f}"
     mark = "!" if "power_w" in card.suspect else ""
     watts = DASH if isinstance(card.power_w, Unknown) else f"{card.power_w:.0f}{mark}{limit} W"
