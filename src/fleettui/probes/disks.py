@@ -1,4 +1,4 @@
-"""Local file systems: `df -lPk` (POSIX format, KiB)."""
+"""Local file systems: `df -lPkT`, or `df -lPk` where there is no type (POSIX format, KiB)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,21 @@ _NO_MOUNT = (
     "/System/Volumes/VM", "/System/Volumes/Preboot", "/System/Volumes/Update", "/System/Volumes/xarts",
     "/System/Volumes/iSCPreboot", "/System/Volumes/Hardware",
 )  # fmt: skip
+# The same by type, where df tells it. What comes over FUSE is remote or made of other disks; fuseblk is NTFS.
+_NO_TYPE = frozenset(
+    (
+        "tmpfs", "devtmpfs", "ramfs", "rootfs", "overlay", "aufs", "fuse-overlayfs", "squashfs", "erofs",
+        "iso9660", "efivarfs", "proc", "sysfs", "cgroup", "cgroup2", "nsfs", "hugetlbfs", "configfs",
+        "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "gpfs", "beegfs", "afs",
+    )
+)  # fmt: skip
 _OVERLAYS = ("overlay", "overlayfs", "aufs", "fuse-overlayfs")
 
 # Device, total, used, free, capacity, mount point. Device and mount point may hold blanks; BSD and busybox
 # print a free space below 0, `-` stands for what a file system does not tell.
-_ROW = re.compile(r"(\S+(?: \S+)*?)\s+(\d{1,15})\s+(\d{1,15})\s+(-?)(\d{1,15})\s+(?:\d{1,9}%|-)\s+(/.*)")
+_NUMBERS = r"\s+(\d{1,15})\s+(\d{1,15})\s+(-?)(\d{1,15})\s+(?:\d{1,9}%|-)\s+(/.*)"
+_ROW = re.compile(r"(\S+(?: \S+)*?)()" + _NUMBERS)
+_TYPED_ROW = re.compile(r"(\S+(?: \S+)*?)\s+(\S+)" + _NUMBERS)
 _HUNG_CODE = 75
 _TIME_LIMIT_CODES = (124, 137, 143)
 _MAX_LINES = 5000
@@ -48,8 +58,10 @@ def parse_disks(payload: bytes, exit_code: int = 0) -> Maybe[DisksReading]:
     mount makes it 1).
     """
     rows, has_header = _read_rows(payload)
-    roots = [row for row in rows if row.device in _OVERLAYS and row.mount == "/"]
-    disks = _merge_pools(_once_each(row for row in rows if _is_disk(row)))
+    roots = [row for row, kind in rows if (kind or row.device) in _OVERLAYS and row.mount == "/"]
+    own = [(row, kind) for row, kind in rows if _is_disk(row, kind)]
+    pools = {row.device for row, kind in own if row.device[:1] != "/" and kind in ("", "zfs")}
+    disks = _merge_pools(_once_each(row for row, _ in own), pools)
     if roots and all(disk.mount != "/" for disk in disks):
         disks = _with_container_root(roots[-1], disks)
     if disks or (has_header and exit_code in (0, 1)):
@@ -61,28 +73,32 @@ def parse_disks(payload: bytes, exit_code: int = 0) -> Maybe[DisksReading]:
     return Unknown("no df on the machine" if exit_code == 127 else f"df failed (exit code {exit_code})")
 
 
-def _read_rows(payload: bytes) -> tuple[list[DiskUse], bool]:
-    """Rows with a size above 0, and whether a line looks like df's header, in whatever language."""
-    rows: list[DiskUse] = []
+def _read_rows(payload: bytes) -> tuple[list[tuple[DiskUse, str]], bool]:
+    """Rows of a size above 0 with the type df told or "", and whether the first line looks like a header."""
+    rows: list[tuple[DiskUse, str]] = []
     wrapped = ""
     lines = payload.decode("utf-8", "replace").split("\n", _MAX_LINES)[:_MAX_LINES]
+    header = lines[0].split()
+    pattern = _TYPED_ROW if header[1:2] == ["Type"] else _ROW
     for line in lines:
         text = line.rstrip()
         if wrapped and text[:1] in (" ", "\t"):
             text = wrapped + text  # a df without -P breaks the line after a long device name
-        # A whole row has a `%`; what has none and no blank is a device whose row follows.
+        # What has no blank is a device whose row follows.
         wrapped = text if text and not text[0].isspace() and " " not in text else ""
-        found = _ROW.fullmatch(text) if len(text) <= _MAX_LINE else None
-        if found is not None and int(found[2]) > 0:
-            free = 0 if found[4] else int(found[5])
-            rows.append(
-                DiskUse(clean_text(found[6]), clean_text(found[1]), int(found[2]), int(found[3]), free)
-            )
-    return rows, len(lines[0].split()) >= _HEADER_WORDS
+        found = pattern.fullmatch(text) if len(text) <= _MAX_LINE else None
+        if found is None or int(found[3]) == 0:
+            continue
+        free = 0 if found[5] else int(found[6])
+        row = DiskUse(clean_text(found[7]), clean_text(found[1]), int(found[3]), int(found[4]), free)
+        rows.append((row, found[2]))
+    return rows, len(header) >= _HEADER_WORDS
 
 
-def _is_disk(row: DiskUse) -> bool:
+def _is_disk(row: DiskUse, kind: str) -> bool:
     device, mount = row.device, row.mount
+    if kind in _NO_TYPE or kind.startswith("fuse."):
+        return False
     if device in _NO_DISK or device.startswith(_NO_DEVICE) or (":" in device and device[0] != "/"):
         return False
     return not any(mount == place or mount.startswith(place + "/") for place in _NO_MOUNT)
@@ -97,18 +113,18 @@ def _once_each(rows: Iterable[DiskUse]) -> list[DiskUse]:
     return list(found.values())
 
 
-def _merge_pools(disks: list[DiskUse]) -> list[DiskUse]:
+def _merge_pools(disks: list[DiskUse], datasets: set[str]) -> list[DiskUse]:
     """ZFS: df says `pool/dataset` for a device. Free space differs only by what changed between two rows."""
     merged: list[DiskUse] = []
-    pools: dict[str, int] = {}
+    places: dict[str, int] = {}
     for disk in disks:
         pool = disk.device.partition("/")[0]
-        if disk.device[:1] == "/" or not pool:
+        if disk.device not in datasets or not pool:
             merged.append(disk)
             continue
-        at = pools.get(pool)
+        at = places.get(pool)
         if at is None:
-            pools[pool] = len(merged)
+            places[pool] = len(merged)
             merged.append(disk)
         elif abs(merged[at].free_kib - disk.free_kib) <= merged[at].free_kib // 100:
             merged[at] = _join(merged[at], disk, pool)

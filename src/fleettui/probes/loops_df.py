@@ -41,14 +41,16 @@ find_hung_df() {{
 find_hung_df;
 """
 
-# busybox df before 1.36 has no -l.
+# macOS means something else by -T, which prints the type; busybox df before 1.36 has no -l.
 DISKS_CASE = rf"""
   disks)
     if [ -n "$H" ] && hangs $H; then r=75; v="hung $H $S";
     else
       H=;
-      v=$(exec ${{T:+$T {DF_LIMIT_S}}} df -lPk </dev/null); r=$?;
-      [ -n "$v" ] || [ $r -ge 124 ] || {{ v=$(exec ${{T:+$T {DF_LIMIT_S}}} df -Pk </dev/null); r=$?; }};
+      for o in -lPkT -lPk -Pk; do
+        v=$(exec ${{T:+$T {DF_LIMIT_S}}} df $o </dev/null); r=$?;
+        [ -z "$v" ] && [ $r -lt 124 ] || break;
+      done;
       [ $r -lt 124 ] || find_hung_df;
     fi;
     add disks $r "$v";;
