@@ -130,6 +130,34 @@ async def test_bytes_pass_unchanged_and_a_bug_of_ours_keeps_the_connection(
     await link.close()
 
 
+async def test_bytes_that_are_no_text_on_standard_error_harm_nothing(
+    sshd_rig: SshdRig, connect: Connect
+) -> None:
+    server = sshd_rig.start()
+    link, losses = await open_link(connect(), sshd_rig.machine(server))
+    ended = await Lines().open(link, "printf '\\344\\033[31mno\\256\\n' >&2; exit 3")
+    await until(lambda: ended.ends)
+    assert ended.ends == ["ended with exit code 3: \N{REPLACEMENT CHARACTER}no\N{REPLACEMENT CHARACTER}"]
+    lines = await Lines().open(link)
+    await lines.ask(b"1\n", b"got 1\n")
+    assert losses == []
+    await link.close()
+
+
+async def test_a_session_that_still_ends_is_waited_for(sshd_rig: SshdRig, connect: Connect) -> None:
+    """MaxSessions counts a closed loop until its shell is gone."""
+    server = sshd_rig.start(options={"MaxSessions": "1"})
+    link, losses = await open_link(connect(), sshd_rig.machine(server))
+    for number in range(4):
+        lines = await Lines().open(link, "while read -r line; do echo got $line; done; sleep 0.2")
+        await lines.ask(b"%d\n" % number, b"got %d\n" % number)
+        assert lines.channel is not None
+        lines.channel.close()
+    assert losses == []
+    assert server.log_text().count("Connection from") == 1
+    await link.close()
+
+
 async def test_a_killed_sshd_is_lost_at_once(sshd_rig: SshdRig, connect: Connect) -> None:
     server = sshd_rig.start()
     connector = connect()

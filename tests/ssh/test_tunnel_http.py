@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from links import Lines, open_link, until
-from sshd_rig import SshdRig, free_port
+from sshd_rig import OllamaStandIn, SshdRig, black_hole, free_port
 
 from fleettui.net.connector import Connector
 from fleettui.net.direct_http import DirectHttp, get_direct
@@ -89,6 +89,31 @@ async def test_an_engine_on_the_ipv6_loopback_only(sshd_rig: SshdRig, link: Link
     for _ in range(3):
         assert (await link.get(engine.port, "/api/ps", timeout_s=5)).status == 200
     assert engine.connections == 1
+
+
+async def test_an_engine_on_the_machines_own_address_only(sshd_rig: SshdRig, connect: Connect) -> None:
+    server = sshd_rig.start()
+    engine = OllamaStandIn(server.address)
+    try:
+        opened, _ = await open_link(connect(), sshd_rig.machine(server))
+        for _ in range(3):
+            assert (await opened.get(engine.port, "/api/ps", timeout_s=5)).status == 200
+        assert engine.connections == 1
+        await opened.close()
+    finally:
+        engine.close()
+
+
+async def test_an_engine_that_is_down_is_refused_whatever_its_own_address_does(
+    sshd_rig: SshdRig, connect: Connect
+) -> None:
+    server = sshd_rig.start()
+    with black_hole(server.address) as port:
+        opened, _ = await open_link(connect(), sshd_rig.machine(server))
+        for _ in range(2):
+            assert (await failure(opened, port, timeout_s=4)).kind == "refused"
+        assert server.log_text().count(f"direct-tcpip to {server.address}") <= 1
+        await opened.close()
 
 
 async def test_a_slow_answer_times_out_and_delays_no_other(sshd_rig: SshdRig, link: Link) -> None:

@@ -71,7 +71,9 @@ class Connector:
 
         where = machine.ssh.host or machine.hostname
         port = machine.ssh.port or 22
-        return SshLink(f"{where}:{port}", open_login, parts.jumps.release, self.settings.session_s)
+        return SshLink(
+            f"{where}:{port}", open_login, parts.jumps.release, self.settings.session_s, machine.hostname
+        )
 
     def addresses_of(self, machine: Machine) -> tuple[str, ...]:
         """`host:port` as dialled, by the file and ssh_config: jump hosts first, the machine last.

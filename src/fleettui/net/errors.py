@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fleettui.model.snapshot import HostKeyOffer, LinkStage
+from fleettui.probes.clean import clean_text
 
 HttpFailureKind = Literal["refused", "forbidden", "timeout", "lost", "too_large", "protocol"]
 
@@ -35,8 +36,7 @@ class LinkError(Exception):
 
 def clean_line(text: bytes) -> str:
     """A machine's own words on one short line, control characters gone."""
-    line = " ".join(text.decode("utf-8", "replace").split())
-    return "".join(char for char in line if char.isprintable())[-200:]
+    return clean_text(b" ".join(text[-4096:].split()), limit=4096)[-200:]
 
 
 ENDED_WITH_LINK = "ended with the connection"

@@ -107,7 +107,12 @@ class SshLink:
     """A machine over SSH."""
 
     def __init__(
-        self, where: str, open_login: OpenLogin, release: Callable[[Jump], None], session_s: float
+        self,
+        where: str,
+        open_login: OpenLogin,
+        release: Callable[[Jump], None],
+        session_s: float,
+        own_host: str,
     ) -> None:
         self._where = where
         self._open_login = open_login
@@ -116,7 +121,7 @@ class SshLink:
         self._login: Login | None = None
         self._jump: Jump | None = None
         self._on_lost: LostCallback | None = None
-        self._http = KeptHttp(self._open_stream, where.rpartition(":")[0])
+        self._http = KeptHttp(self._open_stream, where.rpartition(":")[0], own_host)
         self._loops: set[SshLoop] = set()
         self._is_closed = False
 

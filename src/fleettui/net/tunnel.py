@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from fleettui.net.errors import HttpFailure, HttpFailureKind
@@ -16,6 +17,8 @@ from fleettui.net.http1 import AnswerReader, HttpClosed, HttpProtocolError, Http
 from fleettui.net.link import GetCallback, Header, HttpAnswer
 
 LOOPBACKS = ("127.0.0.1", "::1")
+OWN_HOST_WAIT_S = 1.0
+OWN_HOST_PERIOD_S = 30.0
 
 
 class ByteTransport(Protocol):
@@ -131,7 +134,7 @@ class HttpStream(asyncio.Protocol):
 class KeptHttp:
     """GETs on one machine's loopback."""
 
-    def __init__(self, opener: StreamOpener, where: str) -> None:
+    def __init__(self, opener: StreamOpener, where: str, own_host: str = "") -> None:
         self._opener = opener
         self._where = where
         """Machine's name in messages."""
@@ -139,7 +142,10 @@ class KeptHttp:
         self._requests: dict[tuple[int, str], bytes] = {}
         self._is_closed = False
         self._hosts: dict[int, str] = {}
-        """Loopback address that answered, per port."""
+        """Address that answered, per port."""
+        self._own_host = own_host
+        """The machine's own name or address, for an engine that is bound to that alone; "": none to try."""
+        self._own_host_due: dict[int, float] = {}
 
     async def get(self, port: int, path: str, headers: Sequence[Header], timeout_s: float) -> HttpAnswer:
         """One GET; raises HttpFailure."""
@@ -230,22 +236,38 @@ class KeptHttp:
             self._idle[port] = stream
 
     async def _open(self, port: int) -> HttpStream:
-        """A stream to the port: IPv4 loopback first, then IPv6, the one that worked first the next time."""
+        """A stream to the port: IPv4 loopback, IPv6, the machine's own address; first what worked before."""
         known = self._hosts.get(port)
-        order = LOOPBACKS if known != LOOPBACKS[1] else LOOPBACKS[::-1]
         failure = HttpFailure("refused", f"{self._where}: nothing listens on port {port}")
-        for host in order:
-            stream = HttpStream()
+        for host in sorted(LOOPBACKS, key=lambda host: host != known):
             try:
-                await self._opener(lambda stream=stream: stream, host, port)  # type: ignore[misc]
+                return await self._open_at(host, port)
             except HttpFailure as error:
                 if error.kind != "refused":
                     raise
                 failure = error
-            else:
-                self._hosts[port] = host
-                return stream
+        if self._is_own_host_due(port):
+            # Bound to one address only. Whatever goes wrong there, the loopback's refusal is the answer.
+            with suppress(HttpFailure, TimeoutError):
+                async with asyncio.timeout(OWN_HOST_WAIT_S):
+                    return await self._open_at(self._own_host, port)
         raise failure
+
+    def _is_own_host_due(self, port: int) -> bool:
+        """Each time where it worked last, else rarely: an engine that is down is asked again and again."""
+        if not self._own_host:
+            return False
+        now = asyncio.get_running_loop().time()
+        is_due = self._hosts.get(port) == self._own_host or now >= self._own_host_due.get(port, 0.0)
+        if is_due:
+            self._own_host_due[port] = now + OWN_HOST_PERIOD_S
+        return is_due
+
+    async def _open_at(self, host: str, port: int) -> HttpStream:
+        stream = HttpStream()
+        await self._opener(lambda: stream, host, port)
+        self._hosts[port] = host
+        return stream
 
 
 def _answer_of(reader: AnswerReader) -> HttpAnswer:
