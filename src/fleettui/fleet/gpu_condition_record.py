@@ -12,6 +12,7 @@ from fleettui.probes.nvidia_condition import condition_fields, parse_condition
 from fleettui.probes.nvidia_lists import parse_version, read_instances
 from fleettui.probes.nvidia_xid import parse_xids
 
+_SLOW_SECTIONS = frozenset({"condition", "list", "xml", "xid", "version"})
 SLOW_CALL_S = 2.0
 """From this duration of a call on, calls are kept apart and the operator is told."""
 
@@ -54,7 +55,7 @@ class GpuConditionRecord:
             self._call_s = _read_duration(sections["took"].payload)
         elif "gpu" in sections and self.is_slow:
             self._call_s = Unknown("the last call was quick")
-        elif len(sections) == 1 and "gpu" in sections:
+        elif _SLOW_SECTIONS.isdisjoint(sections):
             return False
         if "condition" in sections:
             self._take_condition(sections["condition"])
