@@ -18,7 +18,7 @@ from fleettui.probes.amd_processes import parse_amd_processes
 from fleettui.probes.amd_sysfs import AmdFacts, parse_kinds, parse_sysfs, parse_unbound
 from fleettui.probes.amd_tools import parse_tool
 
-SAMPLES = Path(__file__).parents[1] / "fixtures" / "samples" / "amd"
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "amd"
 
 
 def sample(name: str) -> bytes:

@@ -16,7 +16,7 @@ from fleettui.model.unknown import Unknown
 from fleettui.model.vram import free_vram
 from fleettui.probes.frames import Frame, Section
 
-SAMPLES = Path(__file__).parents[1] / "fixtures" / "samples" / "amd"
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "amd"
 NO_NVIDIA = Section(127, b"")
 NVIDIA_ROW = (
     b"512, 23500, 3, 40, 30.00, 30, 0, GPU-a0, NVIDIA X, 550.1, 24576, 350.00, P8, None, [N/A], "

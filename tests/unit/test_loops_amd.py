@@ -10,7 +10,7 @@ from loop_runner import SHELLS, Loop, find_shell, write_tool
 from fleettui.probes.amd_problems import split_tool
 from fleettui.probes.amd_sysfs import parse_kinds, parse_sysfs, parse_tool_name, parse_unbound
 
-SAMPLES = Path(__file__).parents[1] / "fixtures" / "samples" / "amd"
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "amd"
 GIB = 1 << 30
 
 

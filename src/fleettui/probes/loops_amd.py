@@ -5,8 +5,8 @@ bytes of gpu_metrics, which tell an integrated part), `amd-static amd-list amd-m
 the first line of the payload names it), `amd-ps` (owners of the pids of the last `amd-process`).
 Exit codes beside the tool's own: 127 without cards or tool; 6 an AMD card without a driver, payload
 `unbound <bus id>`; in both cases `tool <name>` where one is installed; 75 an earlier call still hangs,
-payload the tool, then `hung <pid> <state>`; 76 a card is suspended, and the tool would wake it; 124 the time limit
-ended it.
+payload the tool, then `hung <pid> <state>`; 76 a card is suspended, and the tool would wake it; 124 the
+time limit ended it.
 
 The tools are Python programs and take half a second of the machine's CPU for each call, so figures that
 sysfs has come from there.
