@@ -11,11 +11,15 @@ from fleettui.cli.errors import EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, demo_folders
 from fleettui.demo.launcher import DemoError, DemoFleet
 
+FIRST_MACHINE = "ada"
+"""Of every demo fleet, whatever its size."""
+
 
 def demo_command(arguments: Namespace) -> int:
     """Start the fleet, then the dashboard on it; without a terminal print it once with one routed answer."""
     try:
-        with DemoFleet(machines=arguments.machine_count, seed=arguments.seed) as demo:
+        pending = ("--pending", FIRST_MACHINE) if arguments.pending else ()
+        with DemoFleet(arguments.machine_count, arguments.seed, arguments=pending) as demo:
             folders = demo_folders(str(demo.machines_dir), str(demo.state_dir), arguments)
             if arguments.serve_only:
                 return _serve_only(demo)

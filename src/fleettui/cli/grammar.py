@@ -211,6 +211,9 @@ def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:
         action="store_true",
         help="no dashboard: print what to export so that another terminal can use the fleet",
     )
+    parser.add_argument(
+        "--pending", action="store_true", help="the first machine waits for its host key to be approved"
+    )
 
 
 def _machine_count(text: str) -> int:

@@ -98,7 +98,8 @@ def rejected_key(decision: TrustDecision) -> HostKeyOffer | None:
 
 def rejection_text(decision: TrustDecision) -> str:
     """Why a rejected machine is not asked."""
-    key = f"host key {decision.key_type} {decision.fingerprint}" if decision.fingerprint else "machine"
+    known = filter(None, (decision.key_type, decision.fingerprint))
+    key = " ".join(("host key", *known)) if decision.fingerprint else "machine"
     at = f" on {iso_utc(decision.decided_at)[:10]}" if decision.decided_at is not None else ""
     by = f" by {decision.decided_by}" if decision.decided_by else ""
     return (

@@ -127,7 +127,7 @@ class TrustDesk:
             self._scope(machine, address),
         )  # fmt: skip
         await self.change(name, {(name, address): lambda _: rejected})
-        key = f" with {key_type} {fingerprint}" if fingerprint else ""
+        key = " ".join(("", "with", *filter(None, (key_type, fingerprint)))) if fingerprint else ""
         text = f"{name}{key} is rejected: nothing is asked of {address}, whatever known_hosts says"
         return TrustResult(name, address, "rejected", text, key_type, fingerprint)
 
