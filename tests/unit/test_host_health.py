@@ -27,9 +27,11 @@ from fleettui.probes.frames import Frame, Section
 from fleettui.store.codec import decode_machine, encode
 from fleettui.store.routing_part import decode_for_routing, encode_for_routing
 from fleettui.view.cells import text_of
+from fleettui.view.column_cells import ram
 from fleettui.view.figures import net_rates
 from fleettui.view.layout import fleet_layout
 from fleettui.view.machine_page import machine_page
+from fleettui.view.machine_view import MachineView
 
 GIB = 1 << 20
 """In KiB."""
@@ -283,6 +285,14 @@ def test_disks_are_asked_only_where_needed() -> None:
 def test_sums_leave_out_what_another_card_carries() -> None:
     interfaces = (NetInterface("eno1", 100.0, 10.0), NetInterface("br0", 100.0, 10.0, is_counted=False))
     assert net_rates(make_snapshot(net=NetReading(interfaces))) == (100.0, 10.0)
+
+
+@pytest.mark.parametrize(("is_low", "is_alarm"), [(False, True), (True, False)])
+def test_the_ram_column_raises_no_alarm_of_its_own_in_a_container(is_low: bool, is_alarm: bool) -> None:
+    memory = MemoryReading(4194304, 4760, 0, 0, is_available_low=is_low)
+    snapshot = make_snapshot(memory=memory)
+    view = MachineView(snapshot, NOW, fleet_layout(make_fleet(snapshot), 120), False)
+    assert (ram(view, 12)[0].tone in ("warn", "bad")) is is_alarm
 
 
 def page_lines(snapshot: MachineSnapshot, title: str) -> list[str]:

@@ -68,6 +68,8 @@ def ram(view: MachineView, width: int) -> Cells:
     text = f"{kib_gib(memory.used_kib)}/{kib_gib(memory.total_kib)}"
     if view.is_stale or isinstance(memory.used_kib, Unknown):
         return (Cell(text, "dim"),)
+    if memory.is_available_low:  # no alarm without a second sign; a reason tells when there is one
+        return (Cell(text),)
     tone = tone_for(memory.used_kib * 100 / max(1, memory.total_kib), view.layout.thresholds.memory)
     return (Cell(text, "plain" if tone == "good" else tone),)
 
