@@ -96,9 +96,26 @@ def _loop_script(kind: LoopKind) -> str:
     return one_line(f"{_HEAD}\n{_READER} | \n{worker}")
 
 
-_COMMANDS: dict[str, str] = {
-    kind: f"exec /bin/sh -c '{_loop_script(kind)}' fleettui-{kind} " for kind in _PARTS
-}
+_MAX_WORD = 6000
+"""csh takes words of less than 8192 bytes."""
+
+
+def _start_command(script: str, name: str) -> str:
+    """The exec string up to the token; a script that is too long for one word is put together by /bin/sh."""
+    if len(script) <= _MAX_WORD:
+        return f"exec /bin/sh -c '{script}' {name} "
+    words = [""]
+    for piece in script.split(" "):  # at a blank: a backslash before the quote would mean something to fish
+        if len(words[-1]) + len(piece) >= _MAX_WORD:
+            words.append("")
+        words[-1] += f"{piece} "
+    # The words are $0, $1 …; then come the name and the token, which alone is left to the script.
+    parts = "".join("$" + str(number) for number in range(len(words)))
+    joined = " ".join(f"'{word}'" for word in words)
+    return f"exec /bin/sh -c 's={parts}; shift {len(words)}; eval \"$s\"' {joined} {name} "
+
+
+_COMMANDS: dict[str, str] = {kind: _start_command(_loop_script(kind), f"fleettui-{kind}") for kind in _PARTS}
 
 
 def loop_command(kind: LoopKind, token: str) -> str:
