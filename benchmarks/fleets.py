@@ -111,6 +111,10 @@ class Screen:
             self.bytes_read += len(data)
             self.tail = (self.tail + data)[-4096:]
 
+    def press(self, keys: bytes) -> None:
+        """Type."""
+        os.write(self._main, keys)
+
     def close(self) -> None:
         """End the process by its own pid and wait for it."""
         if self.process.poll() is None:

@@ -28,7 +28,7 @@ def run_dashboard(folders: Folders) -> int:
     from fleettui.tui.port import Look
     from fleettui.view.bars import Thresholds
 
-    _log_to_file(folders)
+    log_to_file(folders)
     dress = folders.appearance
     look = Look(
         theme=dress.theme,
@@ -45,7 +45,7 @@ def run_dashboard(folders: Folders) -> int:
     return run_serving(run_app(make_service(folders, "dashboard"), look))
 
 
-def _log_to_file(folders: Folders) -> None:
+def log_to_file(folders: Folders) -> None:
     """The screen is drawn on stderr, so nothing may be logged there: a file in the state folder takes it."""
     folder = Path(folders.state_dir)
     logging.raiseExceptions = False  # a full disk: its traceback would go to the screen

@@ -12,7 +12,8 @@ from fleettui.demo.server import DemoMachine, DemoServer
 
 HELP = (
     "stop M | start M | hold M | release M | advance SECONDS | load M MODEL [KEEP_ALIVE] [NUM_CTX] | "
-    "unload M MODEL | ask M MODEL SECONDS | busy M on|off | forwarding M on|off | state [M] | quit"
+    "unload M MODEL | ask M MODEL SECONDS | busy M on|off | forwarding M on|off | engine M on|off|silent | "
+    "state [M] | quit"
 )
 
 
@@ -64,10 +65,21 @@ async def _run_on_machine(server: DemoServer, machine: DemoMachine, verb: str, w
         machine.simulated.is_busy_forced = words[0] == "on"
     elif verb == "forwarding":
         machine.ssh.refuses_forwarding = words[0] != "on"
+    elif verb == "engine":
+        await _switch_engine(machine, words[0])
     elif verb in ("load", "unload", "ask"):
         _act_on_model(machine, verb, words)
     elif verb != "state":
         raise CommandError(f"no command {verb}; there are: {HELP}")
+
+
+async def _switch_engine(machine: DemoMachine, to: str) -> None:
+    """Of a machine that is up: its engine listens, refuses connections, or keeps them and says nothing."""
+    if machine.presence != "up" or to not in ("on", "off", "silent"):
+        raise CommandError(f"{machine.name} is {machine.presence}; usage: engine M on|off|silent")
+    machine.engine.close(is_silent=to == "silent")
+    if to == "on":
+        await machine.engine.open()
 
 
 def _act_on_model(machine: DemoMachine, verb: str, words: list[str]) -> None:
