@@ -78,6 +78,7 @@ class MachineLoops:
         self._link = None
         for task in tuple(self._errands):
             task.cancel()
+        self._reopenings.clear()  # a task that was cancelled still holds the connection
         self.facts.close()
         self.gpu.close()
 

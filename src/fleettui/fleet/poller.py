@@ -134,6 +134,7 @@ class MachinePoller:
             delay_s = retry_delay_s(self._failures, self.interval_s) if error.is_retryable else None
             now = self._clock()
             self.record.link_failed(error, None if delay_s is None else now + delay_s, now)
+            del error  # its traceback holds the connection, until the next one ends
             self._on_change()
             await self._wait(delay_s)
 

@@ -153,12 +153,13 @@ class FleetService:
         if self._cycle_task is not None:
             self._cycle_task.cancel()
             self._cycle_task = None
-        if self._publish_handle is not None:
-            self._publish_handle.cancel()
         if self._gate is not None:
             await self._gate.close(self._record_of)
         pollers = tuple(self._pollers.values())
         self._pollers.clear()
+        self._dirty.clear()
+        if self._publish_handle is not None:  # with the pollers went what it would have read
+            self._publish_handle.cancel()
         await asyncio.gather(*(poller.close() for poller in pollers))
         if self._closings:
             await asyncio.wait(self._closings, timeout=3.0)
