@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -99,6 +100,15 @@ def test_from_start_to_quit(demo: Terminal) -> None:
     assert not psutil.wait_procs(servers, timeout=10)[1], "nothing of the demo is left running"
 
 
+def is_stored(state_dir: Path) -> bool:
+    """A snapshot is in the state file; the file itself is there from the start."""
+    connection = sqlite3.connect(state_dir / "state.db")
+    try:
+        return connection.execute("SELECT 1 FROM fleet_snapshots").fetchone() is not None
+    finally:
+        connection.close()
+
+
 def test_a_dashboard_serves_route_from_its_snapshot(tmp_path: Path) -> None:
     from fleettui.demo.launcher import DemoFleet
 
@@ -108,7 +118,7 @@ def test_a_dashboard_serves_route_from_its_snapshot(tmp_path: Path) -> None:
         try:
             terminal.wait_for("4/4 up")
             deadline = time.monotonic() + 20
-            while not (tmp_path / "state" / "state.db").exists():
+            while not is_stored(tmp_path / "state"):
                 assert time.monotonic() < deadline
                 terminal._read(0.1)
             command = ["-m", "fleettui", "--route", "llama3.1:70b", "--json", "-q"]
