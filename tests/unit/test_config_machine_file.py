@@ -245,6 +245,7 @@ def test_every_error_of_a_file_at_once_in_order() -> None:
         ("ssh: [a]", "ssh", "map of keys"),
         ("nvidia_smi: nvidia-smi", "nvidia_smi.path", "absolute path"),
         ("nvidia_smi: '/x/$(reboot)'", "nvidia_smi.path", "absolute path"),
+        ("nvidia_smi: /usr/bin/smi-wrapper", "nvidia_smi.path", "/nvidia-smi"),
         ("nvidia_smi: {wake: 1}", "nvidia_smi.wake", "true or false"),
         ("engines: [{kind: vllm}, {kind: vllm}]", "engines[1]", "same port 8000"),
         ("engines: [{kind: vllm, url: 'x.lan:80'}]", "engines[0].url", "http://"),

@@ -241,6 +241,17 @@ def test_a_path_of_the_operator_wins_and_a_wrong_one_does_no_harm(shell: str, tm
         loop.close()
 
 
+def test_no_path_but_that_of_an_nvidia_smi_is_run(shell: str, tmp_path: Path) -> None:
+    write_smi(tmp_path / "bin")
+    other = write_tool(tmp_path / "own", "other", f"echo ran >{tmp_path}/ran")
+    loop = Loop("gpu", shell, path=tmp_path / "bin")
+    try:
+        assert CARD["uuid"].encode() in loop.ask(f"tool:{other}", "gpu")["gpu"].payload
+        assert not (tmp_path / "ran").exists()
+    finally:
+        loop.close()
+
+
 def test_sleeping_cards_are_woken_only_where_the_operator_says_so(shell: str, tmp_path: Path) -> None:
     device = tmp_path / "nvidia" / "0000:01:00.0" / "power"
     device.mkdir(parents=True)

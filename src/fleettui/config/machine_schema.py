@@ -17,8 +17,8 @@ _HOST = re.compile(r"[\w.:%-]+")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[\w.-]+)?")
 _USER = re.compile(r"[^\s@:/\\'\"`$;|&<>()-][^\s:/'\"`$;|&<>()]*")
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
-_TOOL_PATH = re.compile(r"(/[a-z0-9_.-]{1,60}){1,12}")
-"""What fits into a question to the machine's shell as one word."""
+_TOOL_PATH = re.compile(r"(/[a-z0-9_.-]{1,60}){0,11}/nvidia-smi")
+"""What fits into a question to the machine's shell as one word; the shell runs nothing of another name."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -112,7 +112,10 @@ def _check_variable(value: str) -> str:
 
 def _check_tool_path(value: str) -> str:
     if not _TOOL_PATH.fullmatch(value):
-        raise refuse("must be an absolute path of lower-case letters, digits, and . _ - /; correct it")
+        raise refuse(
+            "must be an absolute path of lower-case letters, digits, and . _ - / that ends in /nvidia-smi; "
+            "correct it, or make a link of that name"
+        )
     return value
 
 

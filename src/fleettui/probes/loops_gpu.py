@@ -265,7 +265,8 @@ _CASES = rf"""
     v=; r=0;
     [ -z "$P" ] || list_owners;
     add ps $r "$v";;
-  tool:*) [ -f "${{w#tool:}}" ] && [ -x "${{w#tool:}}" ] && N=${{w#tool:}};;
+# by its name alone: whoever may only ask must not choose what runs
+  tool:*/nvidia-smi) [ -f "${{w#tool:}}" ] && [ -x "${{w#tool:}}" ] && N=${{w#tool:}};;
   wake) K=1;;
   find) X=; find_tool; find_hung; add find 0 "$N";;
 """
