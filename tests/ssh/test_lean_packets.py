@@ -110,3 +110,21 @@ async def test_a_get_without_a_task(sshd_rig: SshdRig, connect: Connect) -> None
         assert isinstance(answers[2], HttpFailure)
         assert answers[2].kind == "lost"
     await link.close()
+
+
+async def test_short_and_long_writes_keep_their_order(sshd_rig: SshdRig, connect: Connect) -> None:
+    server = sshd_rig.start()
+    link, losses = await open_link(connect(), sshd_rig.machine(server))
+    lines = await Lines().open(link, "exec /bin/sh -c 'cat'")
+    assert lines.channel is not None
+    sent = b""
+    for number in range(200):  # a long one fills the window: what follows waits its turn
+        data = b"%d " % number + b"x" * (40_000 if number % 10 == 0 else 50) + b"\n"
+        lines.channel.write(data)
+        sent += data
+    await until(lambda: len(lines.data) == len(sent), 20)
+    assert lines.data == sent
+    lines.channel.close()
+    lines.channel.write(b"late\n")  # without effect
+    await link.close()
+    assert (lines.data, losses) == (sent, [])

@@ -31,6 +31,7 @@ class GpuConditionRecord:
         self.has_instances = False
         """The MIG instances of every card that has some were read."""
         self._cards: tuple[CardCondition, ...] = ()
+        self._last_condition: Section | None = None
         self._xids: Maybe[tuple[XidEvent, ...]] = NOT_READ
         self._cuda: Maybe[str] = NOT_READ
         self._call_s: Maybe[float] = NOT_READ
@@ -45,6 +46,7 @@ class GpuConditionRecord:
     def begin_driver(self) -> None:
         """The driver changed: what the last one refused may be known now."""
         self.refused_fields = frozenset()
+        self._last_condition = None
         self.must_ask_again = True
         self.knows_version = False
 
@@ -76,6 +78,9 @@ class GpuConditionRecord:
             self._frozen = condition
 
     def _take_condition(self, section: Section) -> None:
+        if section == self._last_condition:
+            return
+        self._last_condition = section
         answer = parse_condition(section.payload, section.exit_code, condition_fields(self.refused_fields))
         if answer.refused is not None:
             # It was asked, so there is one less to ask now: this ends.

@@ -1,4 +1,4 @@
-"""Makes asyncssh's packets cheaper: keys prepared once, no empty packets, no log of packets.
+"""Makes asyncssh's packets cheaper: keys prepared once, no empty packets, no log of packets, short writes.
 
 A poll is six packets. Together this saves a seventh of the collector's CPU (docs/performance.md).
 """
@@ -14,6 +14,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 MSG_IGNORE = 2
+MSG_CHANNEL_DATA = 94
 _COUNTER_MASK = (1 << 64) - 1
 
 
@@ -94,3 +95,29 @@ def skip_packet_log(speaker: Any) -> None:
 
 
 def _log_nothing(*_: object) -> None: ...
+
+
+def make_lean(channel: Any) -> None:
+    """Log no packet of the channel, and write a short line as one packet.
+
+    asyncssh's write serves data of any length in any state, which takes as long again as sending the packet;
+    it is still the one that is called where something waits, the window is small or the channel is closed.
+    """
+    skip_packet_log(channel)
+    write_any = channel.write
+
+    def write(data: bytes, datatype: int | None = None) -> None:
+        size = len(data)
+        if (
+            datatype is None
+            and channel._send_state == "open"
+            and not channel._send_buf
+            and 0 < size <= channel._send_window
+            and size <= channel._send_pktsize
+        ):
+            channel._send_window -= size
+            channel.send_packet(MSG_CHANNEL_DATA, size.to_bytes(4, "big"), data)
+        else:
+            write_any(data, datatype)
+
+    channel.write = write
