@@ -15,6 +15,7 @@ from fleettui.model.gpu import GpuReading
 from fleettui.model.machine import NvidiaSmi
 from fleettui.model.unknown import Unknown
 from fleettui.probes.frames import Frame, Section
+from fleettui.probes.loops_gpu import FAST_FIELDS
 
 NOW = 1000.0
 
@@ -43,8 +44,6 @@ class Driver:
         return answers
 
     def _rows(self, rest: str) -> tuple[str, int]:
-        from fleettui.probes.loops_gpu import FAST_FIELDS
-
         fields = rest.split(":") if rest else list(FAST_FIELDS)
         for field in fields:
             if field in self.refuses:
@@ -312,3 +311,39 @@ def test_the_operators_wishes_stand_in_front_of_the_question() -> None:
         "wake",
         "gpu",
     )
+
+
+LEFT = tuple(name for name in FAST_FIELDS if name not in NEW_FIELDS)
+
+
+def test_an_answer_has_the_columns_of_its_own_question() -> None:
+    """Answers are read a little after they came; by then the same may have been asked once more."""
+    machine = Machine(Driver(NEW_FIELDS))
+    record, questions, driver = machine.record, machine.questions, machine.driver
+    waiting = []
+    for tick in range(2):
+        sections = questions.gpu_due(NOW + tick, record.refused_fields)
+        record.ask(sections, NOW + tick)
+        waiting.append((Frame(tick, driver.answer(sections)), record.asked))
+    for frame, asked in waiting:
+        assert record.take(frame, NOW + 2, is_gpu_expected=True, asked=asked) is False
+    assert record.refused_fields == {"gpu_recovery_action"}
+    section = "gpu:" + ":".join(LEFT)
+    record.ask((section,), NOW + 3)
+    asked = record.asked
+    record.ask(("gpu",), NOW + 4)
+    good = Frame(9, driver.answer((section,)))
+    assert record.take(good, NOW + 5, is_gpu_expected=True, asked=asked)
+    assert record.reading is not None
+    assert (len(record.reading.cards), record.reading.problem) == (1, None)
+
+
+def test_the_same_condition_under_another_driver_is_asked_once() -> None:
+    machine = Machine(Driver(driver_version="570.1"))
+    machine.tick(NOW)
+    machine.driver = Driver(driver_version="580.1")
+    machine.rounds = 0
+    machine.tick(NOW + 2)
+    machine.tick(NOW + 4)
+    assert machine.driver.asked.count("condition") == 1
+    assert not machine.record.condition.must_ask_again

@@ -29,9 +29,9 @@ def shell(request: pytest.FixtureRequest) -> str:
 def take_all(loop: Loop, record: GpuRecord) -> int:
     """Ask as the poller does until nothing is refused any more; returns the number of questions."""
     for asked in range(1, 20):
-        sections = loop.ask(
-            gpu_section(record.refused_fields), condition_section(record.condition.refused_fields)
-        )
+        names = gpu_section(record.refused_fields), condition_section(record.condition.refused_fields)
+        record.ask(names, NOW)
+        sections = loop.ask(*names)
         if record.take(Frame(1, sections), NOW, is_gpu_expected=True) and not record.condition.must_ask_again:
             return asked
     raise AssertionError("it asks without end")

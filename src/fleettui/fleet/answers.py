@@ -7,6 +7,7 @@ from typing import Protocol
 
 from fleettui.fleet.engine_record import path_name
 from fleettui.fleet.facts_record import SOURCE_OF_SECTION
+from fleettui.fleet.gpu_record import AskedFields
 from fleettui.fleet.inbox import AnswerKind, Inbox
 from fleettui.fleet.needs import Needs
 from fleettui.fleet.record import MachineRecord
@@ -78,7 +79,8 @@ class Answers:
         """A frame of the GPU channel arrived."""
         now = self._clock()
         self._hear(now)
-        self._inbox.keep("gpu", lambda: self._take_gpu(frame, now))
+        asked = self._record.gpu.asked  # the next question may go out before this is read
+        self._inbox.keep("gpu", lambda: self._take_gpu(frame, now, asked))
 
     def keep_engine(
         self, endpoint: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy
@@ -106,8 +108,8 @@ class Answers:
         elif self._needs.rates:
             self._asker.ask_second_sample()
 
-    def _take_gpu(self, frame: Frame, now: float) -> None:
-        if not self._record.take_gpu(frame, now):
+    def _take_gpu(self, frame: Frame, now: float, asked: AskedFields) -> None:
+        if not self._record.take_gpu(frame, now, asked):
             self._asker.ask_cards_again("apps" in frame.sections)
             return
         if self._record.gpu.has_no_tool:

@@ -8,7 +8,7 @@ from fleettui.model.gpu import CardCondition, GpuCondition, GpuReading, MigInsta
 from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.probes.frames import Section
-from fleettui.probes.nvidia_condition import condition_fields, parse_condition
+from fleettui.probes.nvidia_condition import parse_condition
 from fleettui.probes.nvidia_lists import parse_version, read_instances
 from fleettui.probes.nvidia_xid import parse_xids
 
@@ -31,7 +31,8 @@ class GpuConditionRecord:
         self.has_instances = False
         """The MIG instances of every card that has some were read."""
         self._cards: tuple[CardCondition, ...] = ()
-        self._last_condition: Section | None = None
+        self._last_condition: tuple[Section, tuple[str, ...]] | None = None
+        """The last good answer and what it was asked for."""
         self._xids: Maybe[tuple[XidEvent, ...]] = NOT_READ
         self._cuda: Maybe[str] = NOT_READ
         self._call_s: Maybe[float] = NOT_READ
@@ -50,8 +51,8 @@ class GpuConditionRecord:
         self.must_ask_again = True
         self.knows_version = False
 
-    def take(self, sections: Mapping[str, Section], now: float) -> bool:
-        """Read the slow sections of a frame; True when something changed."""
+    def take(self, sections: Mapping[str, Section], now: float, fields: tuple[str, ...]) -> bool:
+        """Read the slow sections of a frame; True when something changed. `fields`: of its `condition`."""
         before, instances = self._frozen, self._instances
         if "took" in sections:
             self._call_s = _read_duration(sections["took"].payload)
@@ -60,7 +61,7 @@ class GpuConditionRecord:
         elif _SLOW_SECTIONS.isdisjoint(sections):
             return False
         if "condition" in sections:
-            self._take_condition(sections["condition"])
+            self._take_condition(sections["condition"], fields)
         if "xml" in sections or "list" in sections:
             self._take_instances(sections.get("list"), sections.get("xml"))
         if "xid" in sections:
@@ -77,11 +78,11 @@ class GpuConditionRecord:
         if condition != (self._frozen or GpuCondition()):
             self._frozen = condition
 
-    def _take_condition(self, section: Section) -> None:
-        if section == self._last_condition:
+    def _take_condition(self, section: Section, fields: tuple[str, ...]) -> None:
+        if (section, fields) == self._last_condition:
+            self.must_ask_again = False
             return
-        self._last_condition = section
-        answer = parse_condition(section.payload, section.exit_code, condition_fields(self.refused_fields))
+        answer = parse_condition(section.payload, section.exit_code, fields)
         if answer.refused is not None:
             # It was asked, so there is one less to ask now: this ends.
             self.refused_fields |= {answer.refused}
@@ -89,7 +90,7 @@ class GpuConditionRecord:
             return
         self.must_ask_again = False
         if answer.cards:
-            self._cards = answer.cards
+            self._cards, self._last_condition = answer.cards, (section, fields)
 
     def _take_instances(self, listed: Section | None, xml: Section | None) -> None:
         found = read_instances(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from fleettui.fleet.gpu_condition_record import GpuConditionRecord
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.gpu import GpuCard, GpuFault, GpuReading, ProcessesReading
@@ -9,12 +11,20 @@ from fleettui.model.readings import MemoryReading
 from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
 from fleettui.probes.frames import Frame, Section
-from fleettui.probes.nvidia import parse_gpus, query_fields, same_bus_id, with_unified_memory
+from fleettui.probes.loops_gpu import CONDITION_FIELDS, FAST_FIELDS
+from fleettui.probes.nvidia import parse_gpus, same_bus_id, with_unified_memory
 from fleettui.probes.nvidia_problems import ASLEEP_EXIT
 from fleettui.probes.processes import NOT_AVAILABLE_EXIT, parse_apps, parse_owners, with_owners
 
 BAD_ANSWERS_IN_A_ROW = 2
 """A single call without a row on a card that answered before is no news (exit 255 now and then, Windows)."""
+
+
+class AskedFields(NamedTuple):
+    """Query fields of a question: its answer has these columns, whatever was learnt since."""
+
+    cards: tuple[str, ...] = FAST_FIELDS
+    condition: tuple[str, ...] = CONDITION_FIELDS
 
 
 class GpuRecord:
@@ -25,6 +35,7 @@ class GpuRecord:
         self.processes: ProcessesReading | None = None
         self.refused_fields: frozenset[str] = frozenset()
         """Query fields that the present driver refused."""
+        self.asked = AskedFields()
         self.condition = GpuConditionRecord()
         self.sources = {"gpu": SourceRecord(), "processes": SourceRecord()}
         self._plain: GpuReading | None = None
@@ -52,18 +63,31 @@ class GpuRecord:
     def ask(self, sections: tuple[str, ...], now: float) -> None:
         """These sections were asked."""
         for section in sections:
-            if section.partition(":")[0] == "gpu":
+            name, _, fields = section.partition(":")
+            if name == "gpu":
+                if fields or self.asked.cards is not FAST_FIELDS:
+                    cards = tuple(fields.split(":")) if fields else FAST_FIELDS
+                    self.asked = self.asked._replace(cards=cards)
                 self.sources["gpu"].ask(now)
+            elif name == "condition":
+                self.asked = self.asked._replace(condition=tuple(fields.split(":")))
             elif section == "apps":
                 self.sources["processes"].ask(now)
 
-    def take(self, frame: Frame, now: float, *, is_gpu_expected: bool) -> bool:
-        """Read a frame; False when the driver refused a field and the cards must be asked again at once."""
-        sections = frame.sections
+    def take(
+        self, frame: Frame, now: float, *, is_gpu_expected: bool, asked: AskedFields | None = None
+    ) -> bool:
+        """Read a frame; False when the driver refused a field and the cards must be asked again at once.
+
+        `asked`: `self.asked` of the moment the frame arrived, which may be read after the next question.
+        """
+        sections, asked = frame.sections, asked or self.asked
         section = sections.get("gpu")
-        if section is not None and not self._take_cards(section, now, is_gpu_expected=is_gpu_expected):
+        if section is not None and not self._take_cards(
+            section, asked.cards, now, is_gpu_expected=is_gpu_expected
+        ):
             return False
-        if self.condition.take(sections, now) and self._plain is not None:
+        if self.condition.take(sections, now, asked.condition) and self._plain is not None:
             self.reading = self._joined(self._plain)
         if "apps" in sections:
             self._take_processes(sections["apps"], sections.get("ps"), now)
@@ -85,12 +109,14 @@ class GpuRecord:
         for source in self.sources.values():
             source.fail(text, now)
 
-    def _take_cards(self, section: Section, now: float, *, is_gpu_expected: bool) -> bool:
+    def _take_cards(
+        self, section: Section, fields: tuple[str, ...], now: float, *, is_gpu_expected: bool
+    ) -> bool:
         source = self.sources["gpu"]
         if section == self._last_section and source.state == "ok":
             source.succeed(now)
             return True
-        reading = parse_gpus(section.payload, section.exit_code, query_fields(self.refused_fields))
+        reading = parse_gpus(section.payload, section.exit_code, fields)
         if reading.unsupported_fields:
             # Each of them was asked, so there is one less to ask now: this ends.
             self.refused_fields |= set(reading.unsupported_fields)

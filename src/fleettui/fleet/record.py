@@ -6,7 +6,7 @@ from fleettui.fleet.amd_record import AmdRecord
 from fleettui.fleet.closed_link import NotApproved
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
-from fleettui.fleet.gpu_record import GpuRecord
+from fleettui.fleet.gpu_record import AskedFields, GpuRecord
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.fleet.verdict import Verdict
 from fleettui.model.machine import Machine
@@ -81,9 +81,9 @@ class MachineRecord:
         self.last_seen = now
         self.facts.take(frame, now)
 
-    def take_gpu(self, frame: Frame, now: float) -> bool:
+    def take_gpu(self, frame: Frame, now: float, asked: AskedFields | None = None) -> bool:
         """A frame of the GPU channel; False: ask the cards again at once, without a refused field."""
-        is_taken = self.gpu.take(frame, now, is_gpu_expected=self.machine.declares_gpus)
+        is_taken = self.gpu.take(frame, now, is_gpu_expected=self.machine.declares_gpus, asked=asked)
         self.amd.take(frame, now, self.machine, self.gpu.reading)
         return is_taken
 
