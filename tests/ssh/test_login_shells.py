@@ -198,6 +198,7 @@ async def test_a_shell_that_hangs_is_told_with_what_it_said(sshd_rig: SshdRig, t
     assert machine(snapshot).link.stage == "session"
     assert "its shell does not answer" in (machine(snapshot).link.error or "")
     assert "one moment" in (machine(snapshot).link.error or "")
+    assert machine(snapshot).sources["disks"].state == "never", "no df is to blame"
 
 
 @pytest.mark.parametrize("sessions", ["1", "0"])

@@ -56,11 +56,16 @@ class FactsQuestions:
         once = SYSTEM_FACTS if is_first else LATER_FACTS
         slow = [name for name in once if name not in self._asked_at]
         slow += [name for name, period_s in self._periods.items() if self._is_due(name, period_s, now)]
+        if is_first:
+            # A shell that never answers must not pass for a df that hangs.
+            slow = [name for name in slow if name not in _MAY_HANG]
         return (*FAST_FACTS, *self._answering(slow))
 
     def second_sample(self) -> tuple[str, ...]:
         """Sections half a second after the first frame: rates take two samples."""
-        return (*RATE_FACTS, *self._answering(name for name in LATER_FACTS if name not in self._asked_at))
+        waiting = dict.fromkeys(("disks",) if "disks" in self._periods else ())
+        waiting.update(dict.fromkeys(LATER_FACTS))
+        return (*RATE_FACTS, *self._answering(name for name in waiting if name not in self._asked_at))
 
     def note_asked(self, sections: tuple[str, ...], now: float) -> bool:
         """The question went out; False: it was none for this loop."""

@@ -330,7 +330,9 @@ class MachinePoller:
         if not self.is_paused and self._loops.facts.is_open and not self.record.facts.has_rates:
             sections = self._questions.facts.second_sample()
             if self._loops.facts.ask(sections):
-                self._questions.facts.note_asked(sections, self._clock())
+                now = self._clock()
+                self._questions.facts.note_asked(sections, now)
+                self.record.facts.ask(sections, now)
 
     def ask_memory(self) -> None:
         """Unified cards have the machine's memory: ask for it although nothing else needs the facts."""
