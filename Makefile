@@ -2,6 +2,7 @@
 #
 #   PYTHON=python3.12   the interpreter of a new environment
 #   ARGS="…"            more arguments for demo, test and bench:  make test ARGS="tests/unit -k route"
+#   SECONDS=600         how long soak runs
 #   JOBS=4              test processes at once (default: one for each core)
 
 SHELL := /bin/sh
@@ -12,6 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 BIN := .venv/bin
 JOBS ?= auto
 ARGS ?=
+SECONDS ?= 600
 # Only a PYTHON given by the caller counts.
 ifdef PYTHON
 export PYTHON
@@ -21,7 +23,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 CODE := src tests benchmarks scripts
 
-.PHONY: help demo run test check format fix lint types imports spelling bench screenshots pins \
+.PHONY: help demo run test check format fix lint types imports spelling bench soak screenshots pages pins \
 	setup-runtime setup-test setup-check clean
 
 help:  ## this list
@@ -75,6 +77,13 @@ bench: setup-test  ## measure; prints each figure beside its goal
 screenshots: setup-test  ## render the real app on the demo fleet into screenshots/
 	@sh scripts/system.sh screenshots
 	@$(BIN)/python scripts/screenshots.py $(ARGS)
+
+pages: setup-runtime  ## make docs/remote-commands.md and docs/restricted-key.sh anew from the probes
+	@$(BIN)/python scripts/remote_commands.py
+
+soak: setup-test  ## SECONDS=600 of faults around the dashboard: memory, tasks, connections, recovery
+	@sh scripts/system.sh test
+	@$(BIN)/python benchmarks/soak.py --seconds $(SECONDS) $(ARGS)
 
 pins: setup-runtime  ## resolve pyproject.toml into requirements/*.txt anew
 	@$(BIN)/python scripts/pin.py

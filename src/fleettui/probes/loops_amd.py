@@ -2,7 +2,8 @@
 
 Sections: `amd` (each AMD card of /sys/class/drm by `read` builtins, no process is started), `amd-kind` (first
 bytes of gpu_metrics, which tell an integrated part), `amd-static amd-list amd-metric amd-process` (the tool;
-the first line of the payload names it), `amd-ps` (owners of the pids of the last `amd-process`).
+the first line of the payload names it), `amd-ps` (owners of the pids of the last `amd-process`), `amd-find`
+(where the tool is; for the doctor).
 Exit codes beside the tool's own: 127 without cards or tool; 6 an AMD card without a driver, payload
 `unbound <bus id>`; in both cases `tool <name>` where one is installed; 75 an earlier call still hangs,
 payload the tool, then `hung <pid> <state>`; 76 a card is suspended, and the tool would wake it; 124 the
@@ -179,4 +180,5 @@ AMD_CASES = r"""
     ask_amd amd-metric metric --json;;
   amd-process) x="--showpids --json"; ask_amd amd-process process --json; find_amd_pids;;
   amd-ps) v=; r=0; [ -z "$P" ] || list_owners; add amd-ps $r "$v";;
+  amd-find) find_amd; add amd-find 0 "$amd_tool";;
 """

@@ -1,0 +1,143 @@
+"""Writes docs/remote-commands.md and docs/restricted-key.sh from the probes, and texts from scripts/pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fleettui.fleet.amd_record import TOOL_PERIOD_S
+from fleettui.fleet.needs import (
+    CONDITION_PERIOD_S,
+    DISKS_PERIOD_S,
+    MEMORY_PERIOD_S,
+    MINUTE_PERIOD_S,
+    PROCESSES_PERIOD_S,
+    SLOW_ENGINE_PERIOD_S,
+)
+from fleettui.probes.commands import COMMANDS, LOOP_KINDS, STARTING, RemoteCommand, When, loop_digest
+from fleettui.probes.engines import ENGINES
+from fleettui.probes.loops import LoopKind
+from fleettui.probes.windows import NVIDIA_SMI_PLACES, TASK_LIST, nvidia_smi_command
+
+TEMPLATES = Path(__file__).with_name("pages")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = DOCS / "remote-commands.md"
+WRAPPER = DOCS / "restricted-key.sh"
+
+PERIODS: dict[When, float] = {
+    "memory": MEMORY_PERIOD_S,
+    "disks": DISKS_PERIOD_S,
+    "processes": PROCESSES_PERIOD_S,
+    "minute": MINUTE_PERIOD_S,
+    "condition": CONDITION_PERIOD_S,
+    "amd tool": TOOL_PERIOD_S,
+}
+OCCASIONS: dict[When, str] = {
+    "tick": "each interval (2 s, or yours)",
+    "connection": "once a connection",
+    "driver": "once a driver",
+    "asked": "when you press `r` and there was none, and in `machines doctor`",
+    "doctor": "only in `machines doctor`",
+    "engine": "only where SSH forwarding is refused and a direct connection fails",
+}
+LOOP_TITLES: dict[LoopKind, str] = {
+    "facts": "`fleettui-facts`: the machine itself",
+    "gpu": "`fleettui-gpu`: cards, and what runs on them",
+    "engine": "`fleettui-engine`: engines, where nothing else reaches them",
+    "doctor": "`fleettui-doctor`: `fleettui machines doctor`",
+}
+
+KEY_LINE = (
+    'restrict,port-forwarding,permitopen="127.0.0.1:11434",permitopen="[::1]:11434",'
+    'permitlisten="localhost:1",command="/usr/local/bin/fleettui-only" ssh-ed25519 AAAA… fleettui'
+)
+"""permitlisten has no word for none: port 1 is one that only root may listen on."""
+
+
+def fill(template: str, **parts: str) -> str:
+    """A text of scripts/pages with its `@name@` replaced."""
+    text = (TEMPLATES / template).read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"@{name}@", part)
+    return text
+
+
+def wrapper_text() -> str:
+    """The forced command, with the digests of this version."""
+    lines = [f'{loop_digest(kind)}) exec /bin/sh -c "$asked" ;; # {kind}' for kind in LOOP_KINDS]
+    return fill(WRAPPER.name, digests="\n".join(lines))
+
+
+def when_text(when: When) -> str:
+    """How often, as a reader says it."""
+    if when in OCCASIONS:
+        return OCCASIONS[when]
+    seconds = PERIODS[when]
+    return "once a minute" if seconds == 60 else f"every {seconds:g} s"
+
+
+def row(command: RemoteCommand) -> str:
+    """One line of a loop's table."""
+    runs = "<br>".join(f"`{program}`" for program in command.runs)
+    if command.runs and command.limit_s:
+        runs += f"<br>at most {command.limit_s} s" + (" each" if len(command.runs) > 1 else "")
+    cells = (command.section or "(start)", when_text(command.when), runs or "–",
+             "<br>".join(command.reads) or "–", command.note)  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def loop_tables() -> Iterator[str]:
+    """A heading and a table for each loop."""
+    for kind in LOOP_KINDS:
+        yield f"## {LOOP_TITLES[kind]}\n"
+        yield "| section | how often | starts | reads | |"
+        yield "| --- | --- | --- | --- | --- |"
+        yield from (row(command) for command in (*STARTING, *COMMANDS) if command.loop == kind)
+        yield ""
+
+
+def windows_lines() -> Iterator[str]:
+    """Machines with OpenSSH for Windows."""
+    yield "## Windows\n"
+    yield "A machine with OpenSSH for Windows gets no shell of ours, only these commands, each interval or"
+    yield "as rarely as their sections above. While one has not ended there is no second one.\n"
+    yield "| section | command |\n| --- | --- |"
+    for section in ("gpu", "apps", "condition", "list", "version"):
+        fields = next((c.runs[0] for c in COMMANDS if c.section == section), "")
+        asked = section
+        if section == "condition":
+            asked += ":" + fields.partition("=")[2].partition(" ")[0].replace(",", ":")
+        yield f"| {section} | `{nvidia_smi_command(NVIDIA_SMI_PLACES[0], asked)}` |"
+    yield f"| whether one still runs | `{TASK_LIST}` |"
+    places = ", ".join(f"`{place}`" for place in NVIDIA_SMI_PLACES[1:])
+    yield f"\nWhere `{NVIDIA_SMI_PLACES[0]}` is not found: {places}.\n"
+
+
+def engine_lines() -> Iterator[str]:
+    """What is asked of engines."""
+    yield "## Requests to engines\n"
+    yield "Only `GET`, to 127.0.0.1 of the machine and the port of its file, through the SSH connection."
+    yield "Nothing else is asked of an engine while it is watched.\n"
+    yield "| engine | each interval | every " + f"{SLOW_ENGINE_PERIOD_S:g} s |\n| --- | --- | --- |"
+    for probe in ENGINES.values():
+        cells = (", ".join(f"`{path}`" for path in paths) for paths in (probe.tick_paths, probe.slow_paths))
+        yield f"| {probe.label} | {' | '.join(cells)} |"
+    yield ""
+
+
+def page_text() -> str:
+    """The page."""
+    digests = "\n".join(f"| `fleettui-{kind}` | `{loop_digest(kind)}` |" for kind in LOOP_KINDS)
+    tables = "\n".join((*loop_tables(), *windows_lines(), *engine_lines()))
+    return fill(PAGE.name, tables=tables, key_line=KEY_LINE, wrapper=wrapper_text(), digests=digests)
+
+
+def main() -> None:
+    """Write both."""
+    PAGE.write_text(page_text(), encoding="utf-8")
+    WRAPPER.write_text(wrapper_text(), encoding="utf-8")
+    WRAPPER.chmod(0o755)
+
+
+if __name__ == "__main__":
+    main()
