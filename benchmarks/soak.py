@@ -117,15 +117,26 @@ def fitted_growth(samples: Sequence[Line], key: str) -> float:
     return slope * float(times[-1] - times[0])
 
 
+def print_left(state: Line, mark: str) -> None:
+    """What is still there."""
+    for item in state["machines"]:
+        if held := {key: item[key] for key in ("ssh_connections", "engine_connections") if item[key]}:
+            print("left:", item["name"], item["presence"], held, file=sys.stderr)
+    for pid in marked_pids(mark):
+        print("left:", pid, Path(f"/proc/{pid}/cmdline").read_bytes()[-200:], file=sys.stderr)
+
+
 async def wait_until_gone(demo: DemoFleet, mark: str, dead: Sequence[int] = ()) -> float | None:
     """Seconds until the machines have no connection of ours and no process of ours is left."""
     started = time.monotonic()
+    state: Line = {"machines": ()}
     while time.monotonic() - started < GONE_S:
         state = await demo.command_async("state")
         held = sum(item["ssh_connections"] + item["engine_connections"] for item in state["machines"])
         if held == 0 and not marked_pids(mark):
             return time.monotonic() - started
         await asyncio.sleep(0.25)
+    print_left(state, mark)
     return None
 
 
@@ -168,9 +179,9 @@ def add_memory(report: Report, samples: Sequence[Line]) -> None:
     first, last = collected_pair(samples)
     report.add("objects after a collection, end / first third", last["objects"] / first["objects"], "",
                MOST_OBJECTS, f"{last['objects']} / {first['objects']}")  # fmt: skip
-    for kind in ("connection.SSHClientConnection", "channel.SSHClientChannel", "channel.SSHTCPChannel"):
-        counts = [sample["kinds"].get(f"asyncssh.{kind}", 0) for sample in (first, last)]
-        report.add(f"{kind.partition('.')[2]} objects", counts[1], "", counts[0], "kept after a collection")
+    for kind, key in (("connection.SSHClientConnection", "connections"), ("channel.SSH", "channels")):
+        kept = sum(count for name, count in last["kinds"].items() if name.startswith(f"asyncssh.{kind}"))
+        report.add(f"closed {key} in memory", kept - last[key], "", 0, "after a collection")
 
 
 def print_growth(samples: Sequence[Line]) -> None:
