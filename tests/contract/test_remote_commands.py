@@ -157,6 +157,15 @@ def test_each_program_that_a_loop_starts_is_named(kind: LoopKind) -> None:
     assert named <= found, "the script does not start it any more"
 
 
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+def test_each_argument_on_the_page_stands_in_the_script(kind: LoopKind) -> None:
+    script = script_of(kind)
+    for item in COMMANDS:
+        for word in (word for program in item.runs if item.loop == kind for word in program.split()[1:]):
+            if word not in ("…", "PIDS") and not word.startswith("http://"):
+                assert re.sub(r"(--query-[a-z-]+=).*", r"\1", word) in script, item.section
+
+
 def test_programs_are_found() -> None:
     everything = {word for kind in LOOP_KINDS for word in programs_of(script_of(kind))}
     assert everything >= {

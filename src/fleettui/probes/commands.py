@@ -80,9 +80,9 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
         "facts",
         "disks",
         "disks",
-        ("df -lPk",),
+        ("df -lPkT",),
         limit_s=DF_LIMIT_S,
-        note="`df -Pk` where `-l` is unknown; local file systems only",
+        note="local file systems only; with fewer options where an option is unknown",
     ),
     RemoteCommand("facts", "links", "minute", reads=("names in /sys/class/net",)),
     RemoteCommand("facts", "clock", "minute", ("date +%s.%N",)),
@@ -280,7 +280,7 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
     ),
     RemoteCommand("doctor", "root", "doctor", reads=("/proc/mounts",)),
     RemoteCommand("doctor", "listen", "doctor", ("grep -h … /proc/net/tcp /proc/net/tcp6",), limit_s=3),
-    RemoteCommand("doctor", "disks", "doctor", ("df -lPk",), limit_s=DF_LIMIT_S),
+    RemoteCommand("doctor", "disks", "doctor", ("df -lPkT",), limit_s=DF_LIMIT_S),
 )
 
 STARTING: Final[tuple[RemoteCommand, ...]] = tuple(
