@@ -202,9 +202,9 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
         "gpu",
         "amd-kind",
         "connection",
-        ("od -An -tu1 -N4 /sys/bus/pci/drivers/amdgpu/*/gpu_metrics",),
+        ("od -An -tu1 -N4 …",),
         limit_s=3,
-        note="one call for each AMD card",
+        note="gpu_metrics below /sys/bus/pci/drivers/amdgpu; one call for each card",
     ),
     RemoteCommand(
         "gpu",
