@@ -179,9 +179,11 @@ def add_memory(report: Report, samples: Sequence[Line]) -> None:
     first, last = collected_pair(samples)
     report.add("objects after a collection, end / first third", last["objects"] / first["objects"], "",
                MOST_OBJECTS, f"{last['objects']} / {first['objects']}")  # fmt: skip
-    for kind, key in (("connection.SSHClientConnection", "connections"), ("channel.SSH", "channels")):
-        kept = sum(count for name, count in last["kinds"].items() if name.startswith(f"asyncssh.{kind}"))
-        report.add(f"closed {key} in memory", kept - last[key], "", 0, "after a collection")
+    kinds = last["kinds"]
+    kept = kinds.get("asyncssh.connection.SSHClientConnection", 0) - last["connections"]
+    report.add("closed connections in memory", kept, "", 0, "after a collection")
+    kept = sum(count for name, count in kinds.items() if name.startswith("asyncssh.channel.SSH"))
+    report.add("closed channels in memory", kept - last["channels"], "", 0, "after a collection")
 
 
 def print_growth(samples: Sequence[Line]) -> None:
