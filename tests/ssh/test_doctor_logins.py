@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 
-import asyncssh
 import pytest
 from doctor_runs import Found, examine
 from sshd_rig import SshdRig, SshdServer, black_hole, free_port
 
 from fleettui.fleet.trust_book import TrustBook
-from fleettui.model.machine import EngineEndpoint, Machine, SshSettings
+from fleettui.model.machine import Machine
 from fleettui.model.record import replace
 from fleettui.model.trust import TrustDecision, TrustKind
 
@@ -239,38 +238,6 @@ async def test_jump_hosts_are_part_of_the_way(sshd_rig: SshdRig) -> None:
     assert found["shell"].state == "pass"
     assert refused["tcp"].state == "fail"
     assert refused["tcp"].evidence == f"jump host {closed}: connection refused"
-
-
-async def test_windows_has_no_posix_shell_to_check(sshd_rig: SshdRig) -> None:
-    key = asyncssh.generate_private_key("ssh-ed25519")
-    ollama = sshd_rig.ollama("0.0.0.0")
-    listener = await asyncssh.listen(
-        "127.0.0.1",
-        0,
-        server_host_keys=[key],
-        server_version="OpenSSH_for_Windows_9.5",
-        authorized_client_keys=str(sshd_rig.identity.with_suffix(".pub")),
-        process_factory=lambda process: process.exit(1),
-        server_factory=Forwarding,
-    )
-    async with listener:
-        port = listener.get_port()
-        sshd_rig.known_hosts.write_text(f"[127.0.0.1]:{port} {key.export_public_key().decode()}")
-        machine = Machine("win", "gpu-host", "127.0.0.1", ollama.port, ssh=SshSettings(port=port))
-        machine = replace(machine, engines=(EngineEndpoint("ollama", ollama.port),))
-        found = await one(sshd_rig, machine)
-    assert found.checkup.verdict == "pass", found.checkup
-    assert found["authentication"].evidence.endswith("OpenSSH_for_Windows_9.5")
-    assert found.skipped_for("Windows: no POSIX shell") == ["shell", "clock", "journal", "disk"]
-    assert found.states()["engine"] == "pass"
-    assert found["gpu_tool"].state == "skip"
-
-
-class Forwarding(asyncssh.SSHServer):
-    """Lets every connection through."""
-
-    def connection_requested(self, *_: object) -> bool:
-        return True
 
 
 FORCED = {

@@ -130,7 +130,10 @@ class Login(asyncssh.SSHServer):
         return Session(self.machine)
 
     def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
-        return self.machine.has_forwarding
+        if not self.machine.has_forwarding:
+            prohibited = asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED
+            raise asyncssh.ChannelOpenError(prohibited, "administratively prohibited")
+        return True
 
 
 def write_files(rig: SshdRig, folder: Path, key: asyncssh.SSHKey, port: int, engine_port: int) -> None:

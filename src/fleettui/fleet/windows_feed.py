@@ -31,14 +31,16 @@ class WindowsGpuFeed:
     kind = "gpu"
     noise = ""
 
-    def __init__(self, on_frame: Callable[[Frame], None], limit_s: float = TOOL_LIMIT_S) -> None:
+    def __init__(
+        self, on_frame: Callable[[Frame], None], limit_s: float = TOOL_LIMIT_S, *, may_hang: bool = False
+    ) -> None:
         self._on_frame = on_frame
         self._limit_s = limit_s
         self._link: Link | None = None
         self._task: asyncio.Task[None] | None = None
-        self._place: str | None = None
+        self.place: str | None = None
         """Where nvidia-smi answered."""
-        self._may_hang = False
+        self._may_hang = may_hang
         """One did not end while we looked: it may still run, also on the next connection."""
         self._seq = 0
         self.asked: tuple[str, ...] = ()
@@ -101,18 +103,18 @@ class WindowsGpuFeed:
             return NOT_ASKED
         if self._may_hang and await self._still_runs(link):
             return HUNG
-        if self._place is None and section.partition(":")[0] != "gpu":
+        if self.place is None and section.partition(":")[0] != "gpu":
             return NOT_FOUND  # only a row or a sentence of a query tells that it is there
-        for place in NVIDIA_SMI_PLACES if self._place is None else (self._place,):
+        for place in NVIDIA_SMI_PLACES if self.place is None else (self.place,):
             command = nvidia_smi_command(place, section)
             answer = await self._run(link, command or "", section)
             if answer is None:
                 return None
             found = _to_section(answer)
-            if self._place is not None:
+            if self.place is not None:
                 return found
             if is_answer(section, found.payload, found.exit_code) or answer.signal is not None:
-                self._place = place
+                self.place = place
                 return found
         return NOT_FOUND
 

@@ -1,4 +1,4 @@
-"""Answers of the doctor's own sections: who we are, the clock, the journal, `/`, listening sockets."""
+"""Answers of the doctor's own sections: who we are, the journal, `/`, listening sockets."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from fleettui.model.literal import Literal
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
-from fleettui.probes.numbers import is_digits
 
 JOURNAL_GROUPS = ("systemd-journal", "adm", "wheel")
 """Groups that may read the whole journal: systemd, systemd-journald.service(8), ACCESS CONTROL."""
-_EARLIEST_S = 946_684_800
-"""2000-01-01: machines without a battery for their clock start in 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +27,6 @@ def parse_who(payload: bytes) -> Account:
     lines += [""] * (3 - len(lines))
     missing = Unknown("not printed")
     return Account(lines[0] or missing, lines[1] or missing, tuple(lines[2].split()))
-
-
-@dataclass(frozen=True, slots=True)
-class ClockTime:
-    """What `date` printed."""
-
-    epoch_s: float
-    step_s: float
-    """The true time is up to so much later: 1 without a fraction."""
-
-
-def parse_clock(payload: bytes) -> Maybe[ClockTime]:
-    """The time of `date +%s.%N`; without a fraction (busybox) its step is a second."""
-    whole, _, fraction = clean_text(payload, 60).partition(".")
-    if not is_digits(whole):
-        return Unknown(f"date printed {clean_text(payload, 40)!r}" if payload else "no date on the machine")
-    seconds = int(whole)
-    if is_digits(fraction) and len(fraction) == 9:
-        return ClockTime(seconds + int(fraction) / 1e9, 0.0)
-    return ClockTime(float(seconds), 1.0)
-
-
-def is_clock_unset(epoch_s: float) -> bool:
-    """The clock was never set: it counts from 1970."""
-    return epoch_s < _EARLIEST_S
 
 
 JournalState = Literal["readable", "empty", "no_permission", "no_journal", "no_tool", "failed"]

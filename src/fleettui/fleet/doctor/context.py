@@ -18,6 +18,7 @@ from fleettui.net.login_steps import LoginSteps
 from fleettui.probes.doctor import Account
 from fleettui.probes.frames import Frame
 from fleettui.probes.loops import LoopKind
+from fleettui.probes.windows import NOT_SUPPORTED, is_windows_server
 
 LinkFor = Callable[[Machine, LoginSteps], Link]
 """A fresh link to a machine, by what was decided about its host key."""
@@ -48,7 +49,7 @@ class Context:
         self.account: Account | None = None
         self.gpu: GpuAnswer | None = None
         self.amd: AmdAnswer | None = None
-        """Set where AMD cards are what is to be checked."""
+        """None where nothing of AMD is there."""
         self.engines: dict[EngineEndpoint, EngineReading] = {}
         """What each engine said."""
         self._feeds: dict[LoopKind, LoopFeed] = {}
@@ -61,7 +62,7 @@ class Context:
     @property
     def is_windows(self) -> bool:
         """Its SSH server is that of Windows; known once it greeted."""
-        return "OpenSSH_for_Windows" in (self.link.server_version or "")
+        return is_windows_server(self.link.server_version)
 
     async def ask(self, kind: LoopKind, *sections: str, limit_s: float = LIMIT_S) -> Frame:
         """One question to a loop, opened when needed. Raises NoAnswer, LinkError.
@@ -97,6 +98,8 @@ class Context:
         await self.login.close()
 
     async def _open(self, kind: LoopKind) -> LoopFeed:
+        if self.is_windows:
+            raise NoAnswer(NOT_SUPPORTED, "", is_late=False)
         feed = self._feeds.get(kind)
         if feed is None or not feed.is_open:
             feed = self._feeds[kind] = LoopFeed(

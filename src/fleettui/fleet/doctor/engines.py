@@ -132,9 +132,13 @@ async def _ask_engine(context: Context, endpoint: EngineEndpoint) -> EngineReadi
         news.set()
 
     remote = RemoteHttp(time.time)
-    feed = EngineFeed(
-        machine.hostname, endpoint, probe, take, lambda port, path: remote.get(context.link, port, path)
-    )
+
+    async def get_remote(port: int, path: str) -> HttpAnswer:
+        if context.is_windows:  # no shell of ours
+            raise HttpFailure("forbidden", "SSH forwarding is refused there and the port is closed from here")
+        return await remote.get(context.link, port, path)
+
+    feed = EngineFeed(machine.hostname, endpoint, probe, take, get_remote)
     try:
         async with asyncio.timeout(LIMIT_S):
             feed.ask(context.link, time.time())

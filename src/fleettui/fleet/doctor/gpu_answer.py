@@ -1,14 +1,14 @@
-"""What a machine's GPU tool answered to the doctor."""
+"""What a machine's GPU tools answered to the doctor."""
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuReading
+from fleettui.model.gpu import GpuCard, GpuProblem, GpuReading
 from fleettui.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class GpuAnswer:
-    """One look for the tool and one question to it."""
+    """One look for nvidia-smi and one question to it."""
 
     path: str
     """Where it was found; empty: nowhere."""
@@ -24,18 +24,15 @@ class GpuAnswer:
 class AmdAnswer:
     """What the kernel and the tool say of AMD cards."""
 
-    cards: int = 0
-    """With the amdgpu driver."""
-    unbound: tuple[str, ...] = ()
-    """Bus ids of cards without a driver."""
+    cards: tuple[GpuCard, ...] = ()
+    """Those that count, as the dashboard shows them."""
+    problem: GpuProblem | None = None
+    """Why there are none, where some are to be expected."""
     tool: str = ""
     """Path of amd-smi or rocm-smi; empty: neither is there."""
-    exit_code: int = 0
-    said: str = ""
-    """The tool's own text where it failed."""
+    tool_problem: GpuProblem | None = None
+    """Why the tool told nothing."""
     took_s: float = 0.0
     is_late: bool = False
-
-    @property
-    def has_cards(self) -> bool:
-        return self.cards > 0 or bool(self.unbound)
+    is_alone: bool = True
+    """No other vendor's cards are there."""

@@ -9,13 +9,14 @@ from fleettui.net.errors import LinkError
 from fleettui.probes.clean import clean_text
 from fleettui.probes.doctor import Account, parse_who
 from fleettui.probes.frames import Section
+from fleettui.probes.windows import NOT_SUPPORTED
 
 _NOISE_SHOWN = 100
 
 
 def not_without_posix(context: Context) -> str | None:
     """Windows has no /bin/sh: its GPUs alone are read."""
-    return "Windows: no POSIX shell" if context.is_windows else None
+    return NOT_SUPPORTED if context.is_windows else None
 
 
 def judge_shell(account: Account, noise: str) -> Outcome:

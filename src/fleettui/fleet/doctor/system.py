@@ -11,15 +11,14 @@ from fleettui.fleet.doctor.context import Context
 from fleettui.fleet.doctor.shell import not_without_posix
 from fleettui.model.readings import DisksReading, DiskUse
 from fleettui.model.unknown import Maybe, Unknown
+from fleettui.probes.clean import clean_text
+from fleettui.probes.clock import parse_epoch
 from fleettui.probes.disks import parse_disks
 from fleettui.probes.doctor import (
     JOURNAL_GROUPS,
     Account,
-    ClockTime,
     JournalAnswer,
     RootMount,
-    is_clock_unset,
-    parse_clock,
     parse_journal,
     parse_root,
 )
@@ -28,16 +27,21 @@ from fleettui.probes.frames import Section
 SKEW_WARN_S = 2.0
 SKEW_FAIL_S = 300.0
 """Certificates and tickets are refused from five minutes on."""
+EARLIEST_S = 946_684_800
+"""2000-01-01: machines without a battery for their clock start in 1970."""
 FULL_PERCENT = 99.5
 _NOTHING = Section(127, b"")
 
 
-def judge_clock(remote: Maybe[ClockTime], asked_at: float, answered_at: float) -> Outcome:
-    """Their clock against ours, as exactly as the round trip allows. Times in epoch seconds."""
-    if isinstance(remote, Unknown):
-        return skipped(remote.reason)
-    bound_s = (answered_at - asked_at + remote.step_s) / 2
-    skew_s = remote.epoch_s + remote.step_s / 2 - (asked_at + answered_at) / 2
+def judge_clock(printed: bytes, asked_at: float, answered_at: float) -> Outcome:
+    """Their clock, as `date` printed it, against ours, as exactly as the round trip allows. Epoch seconds."""
+    remote = parse_epoch(printed)
+    if remote is None:
+        said = clean_text(printed, 40)
+        return skipped(f"date printed {said!r}" if said else "no date on the machine")
+    earliest, latest = remote
+    bound_s = (answered_at - asked_at + latest - earliest) / 2
+    skew_s = (earliest + latest) / 2 - (asked_at + answered_at) / 2
     surely_s = max(0.0, abs(skew_s) - bound_s)
     side = "ahead of" if skew_s > 0 else "behind"
     evidence = f"{_seconds(abs(skew_s))} {side} ours (± {_seconds(bound_s)})"
@@ -45,7 +49,7 @@ def judge_clock(remote: Maybe[ClockTime], asked_at: float, answered_at: float) -
         exact_s = abs(skew_s) + bound_s
         return passed(f"within {_seconds(exact_s)} of ours" if exact_s < SKEW_WARN_S else evidence)
     hint = "turn time synchronisation on there (chrony, systemd-timesyncd), or here"
-    if is_clock_unset(remote.epoch_s):
+    if earliest < EARLIEST_S:
         return failed("was never set: it counts from 1970", hint)
     return (failed if surely_s > SKEW_FAIL_S else warned)(evidence, hint)
 
@@ -122,7 +126,7 @@ async def _check_clock(context: Context) -> Outcome:
     asked_at = time.time()
     frame = await context.ask("doctor", "clock")
     answered_at = time.time()
-    return judge_clock(parse_clock(frame.sections.get("clock", _NOTHING).payload), asked_at, answered_at)
+    return judge_clock(frame.sections.get("clock", _NOTHING).payload, asked_at, answered_at)
 
 
 async def _check_journal(context: Context) -> Outcome:
