@@ -112,19 +112,21 @@ async def test_a_get_without_a_task(sshd_rig: SshdRig, connect: Connect) -> None
     await link.close()
 
 
-async def test_short_and_long_writes_keep_their_order(sshd_rig: SshdRig, connect: Connect) -> None:
-    server = sshd_rig.start()
-    link, losses = await open_link(connect(), sshd_rig.machine(server))
-    lines = await Lines().open(link, "exec /bin/sh -c 'cat'")
-    assert lines.channel is not None
-    sent = b""
-    for number in range(200):  # a long one fills the window: what follows waits its turn
-        data = b"%d " % number + b"x" * (40_000 if number % 10 == 0 else 50) + b"\n"
-        lines.channel.write(data)
-        sent += data
-    await until(lambda: len(lines.data) == len(sent), 20)
-    assert lines.data == sent
-    lines.channel.close()
-    lines.channel.write(b"late\n")  # without effect
+async def test_a_frozen_machine_is_noticed_by_keepalives_and_a_living_one_stays(
+    sshd_rig: SshdRig, connect: Connect
+) -> None:
+    living, frozen = sshd_rig.start(), sshd_rig.start()
+    connector = connect(silence_s=2.0)
+    link, losses = await open_link(connector, sshd_rig.machine(living, "ada"))
+    other, other_losses = await open_link(connector, sshd_rig.machine(frozen, "bora"))
+    frozen.freeze()
+    try:
+        await until(lambda: other_losses, 15)
+    finally:
+        frozen.thaw()
+    assert other_losses[0].stage == "silent"
+    assert losses == []
+    lines = await Lines().open(link)
+    await lines.ask(b"1\n", b"got 1\n")
     await link.close()
-    assert (lines.data, losses) == (sent, [])
+    await other.close()

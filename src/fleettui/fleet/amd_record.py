@@ -100,6 +100,8 @@ class AmdRecord:
 
     def ask(self, sections: tuple[str, ...], now: float) -> None:
         """These sections were asked."""
+        if self._is_absent:
+            return
         for section in sections:
             if section.startswith("amd"):
                 self._asked_at[section] = now

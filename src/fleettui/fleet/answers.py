@@ -102,7 +102,8 @@ class Answers:
 
     def _take_facts(self, frame: Frame, now: float) -> None:
         self._record.take_facts(frame, now)
-        self._awaited.difference_update(SOURCE_OF_SECTION.get(name, "") for name in frame.sections)
+        if self._awaited:
+            self._awaited.difference_update(SOURCE_OF_SECTION.get(name, "") for name in frame.sections)
         if self._record.facts.has_rates:
             self._awaited.discard("rates")
         elif self._needs.rates:
@@ -138,4 +139,5 @@ class Answers:
     ) -> None:
         if not self._record.engines[endpoint].take(path, answer, way, now):
             self._asker.ask_installed_again(endpoint)
-        self._awaited.discard(path_name(endpoint, path))
+        if self._awaited:
+            self._awaited.discard(path_name(endpoint, path))

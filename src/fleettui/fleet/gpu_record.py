@@ -52,7 +52,11 @@ class GpuRecord:
 
     @property
     def has_unified_cards(self) -> bool:
-        return self.reading is not None and any(card.is_unified for card in self.reading.cards)
+        if self.reading is not None:
+            for card in self.reading.cards:
+                if card.is_unified:
+                    return True
+        return False
 
     @property
     def has_no_tool(self) -> bool:

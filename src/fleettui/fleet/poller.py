@@ -60,6 +60,9 @@ class MachinePoller:
         )
         self._remote_http = RemoteHttp(clock)
         self._engines = self._make_engine_feeds() if needs.engines else {}
+        self._engine_asks = [
+            (feed, record.engines[endpoint].source) for endpoint, feed in self._engines.items()
+        ]
         self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
         self._answers = Answers(record, needs, self, clock)
         self._link: Link | None = None
@@ -242,9 +245,9 @@ class MachinePoller:
         return is_asked
 
     def _ask_engines(self, link: Link, now: float) -> None:
-        for endpoint, feed in self._engines.items():
+        for feed, source in self._engine_asks:
             feed.ask(link, now)
-            self.record.engines[endpoint].source.ask(now)
+            source.ask(now)
 
     def _fact_loop_silent(self) -> None:
         """The fact channel gave no byte for the limit: the machine is gone, or only its df hangs."""

@@ -23,6 +23,8 @@ class Questions:
         self._asked_at: dict[str, float] = {}
         self._has_no_gpu_tool = False
         self._looks_for_tool = False
+        self._usual: tuple[str, ...] | None = None
+        self._usual_for: tuple[Collection[str], NvidiaSmi] | None = None
 
     def begin_connection(self) -> None:
         """A new connection: look for everything again; what the driver refused stays refused."""
@@ -52,15 +54,28 @@ class Questions:
         """Sections for the GPU loop, without query fields this driver refused; none where no tool exists."""
         if self._has_no_gpu_tool:
             return ()
-        sections = ["find"] if self._looks_for_tool else []
+        usual = self._usual_gpu(refused_fields, tool)
+        has_processes = self._needs.processes and self._is_due("apps", PROCESSES_PERIOD_S, now)
+        if not self._looks_for_tool and not has_processes:
+            return usual
+        return (
+            *(("find",) if self._looks_for_tool else ()),
+            *usual,
+            *(("apps", "ps") if has_processes else ()),
+        )
+
+    def _usual_gpu(self, refused_fields: Collection[str], tool: NvidiaSmi) -> tuple[str, ...]:
+        """What is asked on each tick; the same object each time, so that bookkeeping is cheap."""
+        if self._usual is not None and (refused_fields, tool) == self._usual_for:
+            return self._usual
+        sections = []
         if tool.path is not None:
             sections.append(f"tool:{tool.path}")
         if tool.wakes:
             sections.append("wake")
         sections.append(gpu_section(refused_fields))
-        if self._needs.processes and self._is_due("apps", PROCESSES_PERIOD_S, now):
-            sections += ["apps", "ps"]
-        return tuple(sections)
+        self._usual, self._usual_for = tuple(sections), (refused_fields, tool)
+        return self._usual
 
     def condition_due(self, now: float, known: GpuConditionRecord) -> tuple[str, ...]:
         """Slow sections of the GPU loop that are due now that cards have answered.
@@ -83,7 +98,7 @@ class Questions:
 
     def note_asked(self, sections: tuple[str, ...], now: float) -> None:
         """The question went out."""
-        if self.facts.note_asked(sections, now):
+        if sections is self._usual or self.facts.note_asked(sections, now):
             return
         for section in sections:
             self._asked_at[section.partition(":")[0]] = now

@@ -25,6 +25,7 @@ class MachineRecord:
         self.gpu = GpuRecord()
         self.amd = AmdRecord()
         self.engines = {endpoint: EngineRecord(endpoint, machine.engines) for endpoint in machine.engines}
+        self._engine_list = tuple(self.engines.values())
         self._sources: dict[str, SourceRecord] = {
             **self.facts.sources,
             **self.gpu.sources,
@@ -94,8 +95,11 @@ class MachineRecord:
 
     def note_lateness(self, now: float, interval_s: float) -> bool:
         """Turn sources late whose answer is overdue; True if one did."""
-        late = [source.mark_late(now, interval_s * 0.9, "no answer yet") for source in self._sources.values()]
-        return any(late)
+        is_late = False
+        for source in self._sources.values():
+            if source.asked_at is not None:
+                is_late |= source.mark_late(now, interval_s * 0.9, "no answer yet")
+        return is_late
 
     # -- out ----------------------------------------------------------------------------------------
 
@@ -114,7 +118,7 @@ class MachineRecord:
             disks=facts.disks,
             net=facts.net,
             system=facts.system,
-            engines=tuple(engine.reading for engine in self.engines.values() if engine.reading is not None),
+            engines=tuple([item.reading for item in self._engine_list if item.reading is not None]),
             sources=self._statuses(),
             health=self._verdict.health,
             reasons=self._verdict.reasons,

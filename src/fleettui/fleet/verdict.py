@@ -62,6 +62,5 @@ def _news_in(snapshot: MachineSnapshot, sources: Iterable[SourceRecord]) -> tupl
         snapshot.last_seen is None,
         [(source.state, source.error) for source in sources],
         snapshot.engines,
-        None if gpu is None else _around_cards(gpu),
-        None if gpu is None else [(card.index, card.fault, card.suspect) for card in gpu.cards],
+        None if gpu is None else (len(gpu.cards), _around_cards(gpu)),
     )

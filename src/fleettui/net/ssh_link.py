@@ -12,7 +12,7 @@ import asyncssh
 from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused, clean_line
 from fleettui.net.jumps import Jump
-from fleettui.net.lean_packets import make_lean, send_lean
+from fleettui.net.lean_packets import send_lean, skip_packet_log
 from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
@@ -60,7 +60,7 @@ class SshLoop:
     def connection_made(self, channel: Any) -> None:
         self._channel = channel
         self.is_open = True
-        make_lean(channel)
+        skip_packet_log(channel)
 
     def session_started(self) -> None: ...
 
@@ -284,7 +284,7 @@ class SshLink:
         try:
             connection = self._connection()
             channel, _ = await finish_or_drop(connection.create_connection(factory, host, port))  # type: ignore[arg-type]
-            make_lean(channel)
+            skip_packet_log(channel)
         except LinkError as error:
             raise HttpFailure("lost", error.text) from None
         except asyncssh.ChannelOpenError as error:

@@ -139,6 +139,9 @@ class KeptHttp:
         self._where = where
         """Machine's name in messages."""
         self._idle: dict[int, HttpStream] = {}
+        self._deadlines: dict[HttpStream, tuple[float, Callable[[], None]]] = {}
+        """Of GETs in flight that have no task."""
+        self._timer: asyncio.TimerHandle | None = None
         self._requests: dict[tuple[int, str], bytes] = {}
         self._is_closed = False
         self._hosts: dict[int, str] = {}
@@ -172,18 +175,33 @@ class KeptHttp:
             stream.close()
             on_answer(self._explain_timeout(port, path, timeout_s))
 
-        timer = asyncio.get_running_loop().call_later(timeout_s, expire)
-
         def finish(outcome: AnswerReader | HttpError) -> None:
-            timer.cancel()
+            del self._deadlines[stream]
             if not isinstance(outcome, AnswerReader):
                 on_answer(self._explain(port, path, outcome))
                 return
             self._keep(port, stream)
             on_answer(_answer_of(outcome))
 
+        self._deadlines[stream] = (asyncio.get_running_loop().time() + timeout_s, expire)
+        if self._timer is None:
+            self._arm()
         stream.start(self._request_for(port, path), finish)
         return True
+
+    def _arm(self) -> None:
+        """One timer for all, moved when it fires, so that a GET costs none."""
+        due_at = min((due_at for due_at, _ in self._deadlines.values()), default=None)
+        loop = asyncio.get_running_loop()
+        self._timer = None if due_at is None else loop.call_at(due_at, self._expire)
+
+    def _expire(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for stream, (due_at, expire) in tuple(self._deadlines.items()):
+            if due_at <= now:
+                del self._deadlines[stream]
+                expire()
+        self._arm()
 
     def _request_for(self, port: int, path: str) -> bytes:
         request = self._requests.get((port, path))
@@ -205,6 +223,9 @@ class KeptHttp:
     def close(self) -> None:
         """Drop every kept stream."""
         self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         for stream in self._idle.values():
             stream.close()
         self._idle.clear()

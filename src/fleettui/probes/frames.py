@@ -22,6 +22,8 @@ from fleettui.probes.clean import clean_excerpt
 MAX_FRAME_BYTES = 4 << 20
 _MAX_LINE = 96
 """Longest header line inside a frame; a longer one is no frame of ours."""
+_MAX_SECTIONS = 64
+"""No question has as many; without a limit a stream of empty sections would be read again with each packet."""
 _NOISE_KEPT = 2048
 
 
@@ -66,55 +68,64 @@ class FrameReader:
         """True while a frame has begun and not ended."""
         return self._buffer.startswith(self._start)
 
+    @property
+    def held_bytes(self) -> int:
+        """What is kept of what came: part of one frame, and an excerpt of the noise."""
+        return len(self._buffer) + len(self._noise)
+
     def receive_data(self, data: bytes) -> list[Frame]:
         """The frames that `data` completes, in order."""
         buffer = self._buffer + data if self._buffer else bytes(data)
         frames: list[Frame] = []
+        done = 0
         while True:
-            at = buffer.find(self._start)
+            at = buffer.find(self._start, done)
             if at < 0:
-                self._buffer = self._keep_tail(buffer)
+                self._buffer = self._keep_tail(buffer[done:] if done else buffer)
                 return frames
-            if at:
-                self._keep_noise(buffer[:at])
-                buffer = buffer[at:]
-            size, frame = self._parse(buffer)
-            if size == 0:
-                self._buffer = buffer
+            if at > done:
+                self._keep_noise(buffer, done, at)
+            end, frame = self._parse(buffer, at)
+            if end == at:
+                self._buffer = buffer[at:] if at else buffer
                 return frames
             if frame is None:
                 self.dropped += 1
             else:
                 frames.append(frame)
-            buffer = buffer[size:]
+            done = end
 
-    def _parse(self, buffer: bytes) -> tuple[int, Frame | None]:
-        """Size and frame at the start of `buffer`; size 0: not complete yet; no frame: broken, skip size."""
-        skip = len(self._start)
+    def _parse(self, buffer: bytes, start: int) -> tuple[int, Frame | None]:
+        """Where the frame that begins at `start` ends, and the frame.
+
+        `start` itself: not complete yet; no frame: it is none of ours, its mark is passed over.
+        """
+        skip = start + len(self._start)
         end = buffer.find(b"\n", skip, skip + _MAX_LINE)
         if end < 0:
-            return (skip, None) if len(buffer) - skip >= _MAX_LINE else (0, None)
+            return (skip, None) if len(buffer) - skip >= _MAX_LINE else (start, None)
         line, at = buffer[skip:end], end + 1
         seq = _number(line)
         if seq is None:
             return skip, None
         sections: dict[str, Section] = {}
         tail = self._end + line + b"\n"
-        read_head, size = _SECTION_HEAD.match, len(buffer)
-        while True:
+        read_head, size, last = _SECTION_HEAD.match, len(buffer), start + self._max_bytes
+        for _ in range(_MAX_SECTIONS):
             head = read_head(buffer, at)
             if head is None:
                 if buffer.startswith(tail, at):
                     return at + len(tail), Frame(seq, sections)
-                return (0, None) if self._may_go_on(buffer, at, tail) else (skip, None)
+                return (start, None) if self._may_go_on(buffer, at, tail) else (skip, None)
             name, exit_code, length = head.groups()
             begin = head.end()
             at = begin + int(length)
-            if at > self._max_bytes:
+            if at > last:
                 return skip, None
             if at > size:
-                return 0, None
+                return start, None
             sections[_section_name(name)] = Section(int(exit_code), buffer[begin:at])
+        return skip, None
 
     @staticmethod
     def _may_go_on(buffer: bytes, at: int, tail: bytes) -> bool:
@@ -128,15 +139,15 @@ class FrameReader:
         """The part of `buffer` that may be the beginning of a start mark; the rest is noise."""
         mark = buffer.rfind(b"\x1e", max(0, len(buffer) - len(self._start) + 1))
         if mark >= 0 and self._start.startswith(buffer[mark:]):
-            self._keep_noise(buffer[:mark])
+            self._keep_noise(buffer, 0, mark)
             return buffer[mark:]
-        self._keep_noise(buffer)
+        self._keep_noise(buffer, 0, len(buffer))
         return b""
 
-    def _keep_noise(self, noise: bytes) -> None:
+    def _keep_noise(self, buffer: bytes, start: int, end: int) -> None:
         room = _NOISE_KEPT - len(self._noise)
         if room > 0:
-            self._noise += noise[:room]
+            self._noise += buffer[start : min(end, start + room)]
 
 
 def _number(text: bytes) -> int | None:
@@ -169,11 +180,16 @@ def encode_frame(token: str, seq: int, sections: Mapping[str, Section]) -> bytes
 
 def request_line(seq: int, sections: Sequence[str]) -> bytes:
     """The line that asks a loop for `sections`. ValueError for a name that is no section name."""
+    return b"%d %s\n" % (seq, _words_of(tuple(sections)))
+
+
+@lru_cache(maxsize=256)
+def _words_of(sections: tuple[str, ...]) -> bytes:
     words = [name.encode("ascii", "replace") for name in sections]
     for word in words:
         if not is_section(word):
             raise ValueError(f"no section name: {word!r}")
-    return b"%d %s\n" % (seq, b" ".join(words))
+    return b" ".join(words)
 
 
 def parse_request(line: bytes) -> tuple[int, tuple[str, ...]] | None:
