@@ -22,7 +22,7 @@ from fleettui.model.machine import Machine
 from fleettui.model.readings import EngineReading, InstalledModel
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
-from fleettui.probes import cpu, lsblk, memory, memory_details, nvidia, nvidia_lists, processes
+from fleettui.probes import cpu, gpu_names, lsblk, memory, memory_details, nvidia, nvidia_lists, processes
 from fleettui.probes.cpuinfo import parse_cpuinfo
 from fleettui.probes.engines import ollama
 from fleettui.probes.engines.answers import TextAnswer, parse_http_text
@@ -179,7 +179,7 @@ def observe_query(entry: dict[str, Any]) -> Observation:
         observed["gpus"][0]["display_mode"] = known(row["display_mode"])
     if entry["file"].endswith("48-name-prefix-changed-new.txt"):
         old = nvidia.parse_rows(read("nvidia-smi/48-name-prefix-changed-old.txt"), fields)[0]["name"]
-        observed["same_model"] = nvidia.is_same_gpu_model(str(old), observed["names"][0])
+        observed["same_model"] = gpu_names.is_same_gpu_model(str(old), observed["names"][0])
     return observed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleettui.decide.amd_reasons import amd_reasons, thermal_limit_c, tool_of
 from fleettui.decide.condition_reasons import condition_reasons
+from fleettui.decide.gpu_models import model_reasons
 from fleettui.model.clock import hh_mm
 from fleettui.model.gpu import GpuCard, GpuReading, is_on_card
 from fleettui.model.residency import is_runner, unexplained_mib
@@ -36,6 +37,7 @@ def gpu_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None 
     reasons += _fault_reasons(snapshot, reading)
     if reading.cards or reading.faults:
         reasons += _count_reasons(snapshot, reading)
+        reasons += model_reasons(snapshot, reading)
     condition = condition_reasons(snapshot, reading, now, utc_offset_s)
     reasons += [reason for reason in condition if reason.severity != "note"]
     for card in reading.cards:

@@ -156,16 +156,6 @@ def same_bus_id(a: str, b: str) -> bool:
     return left is not None and left == read_bus_id(b.strip())
 
 
-def is_same_gpu_model(a: str, b: str) -> bool:
-    """True for the same model with or without the `NVIDIA ` that newer drivers put in front, any case."""
-    return _model_key(a) == _model_key(b)
-
-
-def _model_key(name: str) -> str:
-    words = name.lower().split()
-    return " ".join(words[1:] if words[:1] == ["nvidia"] and len(words) > 1 else words)
-
-
 def parse_runtime_status(payload: bytes) -> tuple[tuple[str, str], ...]:
     """Bus id and power state of each device in the output of `grep -H . …/power/runtime_status`."""
     found = []

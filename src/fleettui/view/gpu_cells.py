@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.model.gpu import GpuCard, is_on_card
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory
+from fleettui.probes.gpu_names import strip_maker
 from fleettui.view.bars import bar_cells, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, dimmed, fit_cells, join_cells, width_of
 from fleettui.view.copies import DETAILS, copy_cells, ordered_copies, short_name
@@ -16,9 +17,6 @@ from fleettui.view.units import DASH, celsius, count, gib_short, gib_text, perce
 UNKNOWN = (Cell(DASH, "unknown"),)
 
 
-_NAME_PREFIXES = ("NVIDIA GeForce ", "NVIDIA ", "GeForce ", "Quadro ", "Tesla ")
-
-
 _WIDE_VRAM = 28
 """From this width the VRAM column names its unit."""
 
@@ -27,11 +25,7 @@ def short_gpu_name(name: Maybe[str]) -> str:
     """`NVIDIA GeForce RTX 4090` -> `RTX 4090`."""
     if isinstance(name, Unknown):
         return DASH
-    text = clean(name)
-    for prefix in _NAME_PREFIXES:
-        if text.startswith(prefix) and len(text) > len(prefix):
-            text = text[len(prefix) :]
-            break
+    text = strip_maker(clean(name))
     words = [word for word in text.split() if not _is_memory_word(word) and word != "Generation"]
     return " ".join(words).removesuffix("-80GB").removesuffix("-40GB") or text
 
