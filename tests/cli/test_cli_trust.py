@@ -292,9 +292,9 @@ def test_reject_asks_only_about_approved_machines_and_can_be_taken_back(trust_cl
     code, again = document(trust_cli, "machines", "reject", "ada")
     assert (code, again["machines"][0]["outcome"]) == (0, "already_rejected")
     assert " rejected " in trust_cli("machines", "list").stdout
-    readded = trust_cli("machines", "add", "ada.lan")
-    assert readded.returncode == 0
-    assert "it was rejected by" in readded.stdout, "adding is no approval of a rejected key"
+    added_again = trust_cli("machines", "add", "ada.lan")
+    assert added_again.returncode == 0
+    assert "it was rejected by" in added_again.stdout, "adding is no approval of a rejected key"
     assert trust_cli("machines", "add", "ada.lan", "--fingerprint", KEY).returncode == 0
     assert " approved " in trust_cli("machines", "list").stdout
 

@@ -15,10 +15,7 @@ from fleettui.probes.windows import (
     nvidia_smi_command,
 )
 
-ROW = (
-    b"0, GPU-a0, GeForce GTX 1060 3GB, 431.60, 3072, 1279, 1793, 2, 47, 10.08, 120.00, 8, P8, 00000000:01:00.0"
-    b"\r\n"
-)
+ROW = b"0, GPU-a0, GTX 1060 3GB, 431.60, 3072, 1279, 1793, 2, 47, 10.08, 120.00, 8, P8, 00000000:01:00.0\r\n"
 FIELDS = (
     "gpu:index:uuid:name:driver_version:memory.total:memory.used:memory.free:utilization.gpu:temperature.gpu"
     ":power.draw:power.limit:fan.speed:pstate:pci.bus_id"

@@ -25,10 +25,10 @@ def parse_tool(static: bytes, listed: bytes, metric: bytes) -> tuple[AmdFacts, .
     documents = [read_document(payload)[0] for payload in (static, listed, metric)]
     if any(_is_rocm(document) for document in documents):
         return _rocm_cards(documents)
-    statics, lists, metrics = (read_entries(document) for document in documents)
+    static_answers, lists, metrics = (read_entries(document) for document in documents)
     return tuple(
-        _smi_facts(index, statics.get(index), lists.get(index), metrics.get(index))
-        for index in sorted({*statics, *lists, *metrics})
+        _smi_facts(index, static_answers.get(index), lists.get(index), metrics.get(index))
+        for index in sorted({*static_answers, *lists, *metrics})
     )
 
 

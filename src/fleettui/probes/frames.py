@@ -23,7 +23,7 @@ MAX_FRAME_BYTES = 4 << 20
 _MAX_LINE = 96
 """Longest header line inside a frame; a longer one is no frame of ours."""
 _MAX_SECTIONS = 64
-"""No question has as many; without a limit a stream of empty sections would be read again with each packet."""
+"""No question has as many; without a limit a stream of empty ones would be read again with each packet."""
 _NOISE_KEPT = 2048
 
 
