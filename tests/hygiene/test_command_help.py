@@ -50,7 +50,7 @@ def own_options(parser: argparse.ArgumentParser) -> set[str]:
 def section(name: str) -> str:
     """The part of the page that is about a command, with the parts below it left out."""
     verb = name.rpartition(" ")[2]
-    parts = re.split(r"^(#+ .*)$", PAGE, flags=re.MULTILINE)
+    parts = re.split(r"^(##+ .*)$", PAGE, flags=re.MULTILINE)
     by_title = dict(zip(parts[1::2], parts[2::2], strict=True))
     for title, text in by_title.items():
         words = re.findall(r"[a-z]+", title)
