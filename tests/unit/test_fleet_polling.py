@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.poller import MachinePoller
+from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.net.errors import HttpFailure, LinkError
@@ -294,3 +296,32 @@ async def test_where_no_way_is_left_the_open_port_is_tried_again() -> None:
     feed.close()
     assert isinstance(answers[-1], HttpAnswer)
     assert answers[-1].status == 200
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_poke_just_before_the_end_does_not_keep_a_poller_alive(turns: int) -> None:
+    link = ScriptedLink()
+    link.refuses_sessions = True
+    links: list[ScriptedLink] = []
+
+    def next_link(machine: Machine) -> ScriptedLink:
+        links.append(link)
+        return link
+
+    record = MachineRecord(Machine("ada", "gpu-host", "ada.lan"))
+    poller = MachinePoller(record, next_link, time.time, lambda: None, 60.0)
+    poller.start()
+    task = poller._task
+    assert task is not None
+    async with asyncio.timeout(LIMIT_S):
+        while record.link.state != "failed":  # noqa: ASYNC110 - a scripted link fails within a few turns
+            await asyncio.sleep(0)
+        for _ in range(5):
+            await asyncio.sleep(0)  # until it waits
+        tried = len(links)
+        poller.poke()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await poller.close()
+    assert task.cancelled()
+    assert len(links) <= tried + 1

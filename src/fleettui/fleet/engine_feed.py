@@ -131,7 +131,8 @@ class EngineFeed:
                     raise
                 self._way = "remote"
         try:
-            return await asyncio.wait_for(self._remote_get(self.endpoint.port, path), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                return await self._remote_get(self.endpoint.port, path)
         except TimeoutError:
             raise HttpFailure("timeout", f"no answer to {path} within {timeout_s:.0f} s") from None
         except HttpFailure as failure:

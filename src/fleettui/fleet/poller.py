@@ -85,8 +85,11 @@ class MachinePoller:
         """Stop polling and close the connection; what runs on the machine ends with it."""
         if self._task is None:
             return
-        self._task.cancel()
-        await asyncio.wait([self._task], timeout=3.0)
+        for _ in range(2):  # a library may swallow one
+            self._task.cancel()
+            done, _ = await asyncio.wait([self._task], timeout=3.0)
+            if done:
+                break
         self._task = None
 
     def poke(self) -> None:
@@ -143,8 +146,10 @@ class MachinePoller:
 
     async def _wait(self, delay_s: float | None) -> None:
         """A poke ends the wait, also one that came while the attempt was under way."""
+        # Not wait_for: before Python 3.12 it swallows a cancellation that comes together with the poke.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._poke.wait(), delay_s)
+            async with asyncio.timeout(delay_s):
+                await self._poke.wait()
         self._poke.clear()
 
     async def _connect_and_serve(self) -> LinkError:

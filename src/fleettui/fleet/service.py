@@ -212,7 +212,8 @@ class FleetService:
         await self._begin()
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._has_new_interval.wait(), self.interval_s)
+                async with asyncio.timeout(self.interval_s):
+                    await self._has_new_interval.wait()
             self._has_new_interval.clear()
             await self._follow()
             await self._retry_refused()
