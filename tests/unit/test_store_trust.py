@@ -1,4 +1,4 @@
-"""Decisions about host keys in the state file: kept by fleet, name and address; schema 1 becomes schema 2."""
+"""Decisions about host keys in the state file: kept by fleet, name and address; an older file gets them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fleettui.store.trust import change_decisions, load_decisions, read_revision
 FLEET = "/etc/fleet"
 KEY = ("ada", "ada.lan:22")
 SCHEMA_1 = Path(__file__).resolve().parents[2] / "src/fleettui/store/schema/0001_snapshots.sql"
+NEWEST = len(list(SCHEMA_1.parent.glob("*.sql")))
 
 
 def pin(fingerprint: str = "SHA256:" + "a" * 43) -> TrustDecision:
@@ -107,10 +108,10 @@ def schema_1_file(state_dir: Path) -> None:
     connection.close()
 
 
-def test_a_file_of_schema_1_becomes_one_of_schema_2_and_keeps_what_it_has(tmp_path: Path) -> None:
+def test_a_file_of_schema_1_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: Path) -> None:
     schema_1_file(tmp_path / "state")
     with Store.open(str(tmp_path / "state")) as store:
-        assert store.connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert store.connection.execute("PRAGMA user_version").fetchone() == (NEWEST,)
         assert put(store, pin())
         assert load_decisions(store, FLEET)[1] == (pin(),)
         row = store.connection.execute("SELECT taken_at FROM fleet_snapshots").fetchone()
@@ -130,10 +131,12 @@ def test_a_file_of_schema_1_opened_for_reading_has_no_decisions(tmp_path: Path) 
 def test_a_newer_schema_is_refused_with_what_to_do(tmp_path: Path) -> None:
     Store.open(str(tmp_path)).close()
     connection = sqlite3.connect(tmp_path / "state.db")
-    connection.execute("PRAGMA user_version=3")
+    connection.execute(f"PRAGMA user_version={NEWEST + 1}")
     connection.commit()
     connection.close()
-    with pytest.raises(StoreError, match=r"newer fleettui \(schema 3, this one knows 2\); update"):
+    with pytest.raises(
+        StoreError, match=rf"newer fleettui \(schema {NEWEST + 1}, this one knows {NEWEST}\); update"
+    ):
         Store.open(str(tmp_path))
 
 

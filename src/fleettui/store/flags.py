@@ -1,0 +1,125 @@
+"""Flags that the operator set on machines, kept for each machines folder by the machine's name."""
+
+from __future__ import annotations
+
+import os
+
+from fleettui.model.record import replace
+from fleettui.model.snapshot import FleetSnapshot, MaintenanceFlag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Mapping
+
+    from fleettui.store.database import Store
+
+    Flags = dict[str, MaintenanceFlag]
+    """Machines in maintenance, by name."""
+    Change = Callable[[MaintenanceFlag | None], MaintenanceFlag | None]
+    """From the flag as it stands to what it shall be; None: off. May raise to change nothing at all."""
+    Outcome = tuple[MaintenanceFlag | None, MaintenanceFlag | None]
+    """The flag before and after a change."""
+
+_MAINTENANCE = "maintenance"
+
+
+def read_revision(store: Store, machines_dir: str) -> int:
+    """Changes with every flag of that folder; 0 before the first. Raises StoreError."""
+    with store.transaction("DEFERRED") as connection:
+        return _revision(connection, os.path.realpath(machines_dir)) if _has_table(store) else 0
+
+
+def load_flags(store: Store, machines_dir: str) -> tuple[int, Flags]:
+    """The revision and every machine in maintenance, of one moment. Raises StoreError."""
+    key = os.path.realpath(machines_dir)
+    with store.transaction("DEFERRED") as connection:
+        if not _has_table(store):
+            return 0, {}
+        rows = connection.execute(
+            "SELECT name, reason, flagged_by, since, until FROM machine_flags "
+            "WHERE machines_dir = ? AND kind = ?",
+            (key, _MAINTENANCE),
+        ).fetchall()
+        flags = {name: MaintenanceFlag(*values) for name, *values in rows}
+        return _revision(connection, key), flags
+
+
+def with_present_flags(store: Store, fleet: FleetSnapshot) -> FleetSnapshot:
+    """A stored fleet with the flags of this moment: one set since then holds at once. Raises StoreError."""
+    _, flags = load_flags(store, fleet.machines_dir)
+    if all(machine.maintenance == flags.get(machine.machine.name) for machine in fleet.machines):
+        return fleet
+    machines = [replace(machine, maintenance=flags.get(machine.machine.name)) for machine in fleet.machines]
+    return replace(fleet, machines=tuple(machines))
+
+
+def change_maintenance(store: Store, machines_dir: str, changes: Mapping[str, Change]) -> dict[str, Outcome]:
+    """Apply all changes or, when one raises, none; by name what stood before and what stands now.
+
+    Raises StoreError.
+    """
+    folder = os.path.realpath(machines_dir)
+    outcomes: dict[str, Outcome] = {}
+    with store.transaction() as connection:
+        for name, change in changes.items():
+            row = connection.execute(
+                "SELECT reason, flagged_by, since, until FROM machine_flags "
+                "WHERE machines_dir = ? AND name = ? AND kind = ?",
+                (folder, name, _MAINTENANCE),
+            ).fetchone()
+            before = None if row is None else MaintenanceFlag(*row)
+            after = change(before)
+            outcomes[name] = (before, after)
+            if after != before:
+                _write(connection, (folder, name, _MAINTENANCE), after)
+        if any(before != after for before, after in outcomes.values()):
+            _raise_revision(connection, folder)
+    return outcomes
+
+
+def forget_flags(store: Store, machines_dir: str, names: Collection[str]) -> bool:
+    """Drop every flag of these machines; True where one had any. Raises StoreError."""
+    folder = os.path.realpath(machines_dir)
+    with store.transaction() as connection:
+        dropped = sum(
+            connection.execute(
+                "DELETE FROM machine_flags WHERE machines_dir = ? AND name = ?", (folder, name)
+            ).rowcount
+            for name in names
+        )
+        if dropped:
+            _raise_revision(connection, folder)
+    return dropped > 0
+
+
+def _write(connection: sqlite3.Connection, key: tuple[str, str, str], flag: MaintenanceFlag | None) -> None:
+    if flag is None:
+        connection.execute("DELETE FROM machine_flags WHERE machines_dir = ? AND name = ? AND kind = ?", key)
+        return
+    connection.execute(
+        "INSERT OR REPLACE INTO machine_flags (machines_dir, name, kind, reason, flagged_by, since, until) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*key, flag.reason, flag.by, flag.since, flag.until),
+    )
+
+
+def _raise_revision(connection: sqlite3.Connection, folder: str) -> None:
+    connection.execute(
+        "INSERT INTO flag_revisions (machines_dir, revision) VALUES (?, 1) "
+        "ON CONFLICT (machines_dir) DO UPDATE SET revision = revision + 1",
+        (folder,),
+    )
+
+
+def _revision(connection: sqlite3.Connection, folder: str) -> int:
+    row = connection.execute(
+        "SELECT revision FROM flag_revisions WHERE machines_dir = ?", (folder,)
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _has_table(store: Store) -> bool:
+    """False for the file of an older fleettui, opened for reading only and so not brought up to date."""
+    found = store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'machine_flags'")
+    return not store.is_readonly or found.fetchone() is not None
