@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.decide.health import silence_limit_s
+from fleettui.fleet.access_watch import AccessWatch
 from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.driver_watch import DriverWatch
 from fleettui.fleet.inbox import ANSWER_KINDS
@@ -44,9 +45,6 @@ MACHINES_PER_PHASE, PHASES, PHASE_S = 64, 5, 0.08
 
 FIRST_ROUND_S = 10.0
 """After that snapshots are stored even when some machine has not answered once."""
-
-ACCESS_PERIOD_S = 30.0
-"""How often keys and configuration are looked at while no machine waits for a change of them."""
 
 log = logging.getLogger(__name__)
 
@@ -94,9 +92,7 @@ class FleetService:
             self.trust = TrustOperations(desk, self._follow, self._record_of)
         self._link_for: LinkFactory = connector.link_for if self._gate is None else self._gate.link_for
         self._files = MachineFiles()
-        self._access_stamp: object = None
-        """State of keys, known_hosts, ssh_config and agent when it was last looked at."""
-        self._access_noted_at = 0.0
+        self._access = AccessWatch(connector, clock)
         self._has_begun = False
         self._pollers: dict[str, MachinePoller] = {}
         self._frozen: dict[str, MachineSnapshot] = {}
@@ -216,7 +212,7 @@ class FleetService:
                     await self._has_new_interval.wait()
             self._has_new_interval.clear()
             await self._follow()
-            await self._retry_refused()
+            await self._access.retry_refused(self._pollers.values())
             set_gathering(not any(poller.is_connecting for poller in self._pollers.values()))
             if self._keeper is not None and not self.is_paused and self._is_past_first_round():
                 self._keeper.keep(self.snapshot)
@@ -225,7 +221,7 @@ class FleetService:
         """Load the SSH library beside the first paint (0.35 s), then let every poller go."""
         if any(not poller.record.machine.ssh.is_local for poller in self._pollers.values()):
             await self._connector.warm()
-            await self._note_access()
+            await self._access.note()
         self._has_begun = True
         for count, (name, poller) in enumerate(tuple(self._pollers.items()), 1):
             if self._pollers.get(name) is poller:
@@ -233,27 +229,12 @@ class FleetService:
             if count % STARTS_AT_ONCE == 0:
                 await asyncio.sleep(START_PAUSE_S)
 
-    async def _note_access(self) -> bool:
-        """Remember keys and configuration as they are now; True if they changed since the last time."""
-        before, self._access_stamp = self._access_stamp, await self._connector.read_stamp()
-        self._access_noted_at = self._clock()
-        return before is not None and before != self._access_stamp
-
     def _is_past_first_round(self) -> bool:
         """Machines that were not asked yet would mislead `--route`; slow ones do not hold the storing up."""
         if not self._has_settled:
             waited_s = self._clock() - self._started_at
             self._has_settled = waited_s > FIRST_ROUND_S or all(p.is_settled for p in self._pollers.values())
         return self._has_settled
-
-    async def _retry_refused(self) -> None:
-        """Keys, known_hosts, ssh_config or the agent changed: what was refused for good may work now."""
-        refused = [poller for poller in self._pollers.values() if poller.record.waits_for_operator]
-        if not refused and self._clock() - self._access_noted_at < ACCESS_PERIOD_S:
-            return
-        if await self._note_access():
-            for poller in refused:
-                poller.poke()
 
     async def _follow(self) -> None:
         """Bring the pollers in line with the files and with what was decided, here or by another process."""
