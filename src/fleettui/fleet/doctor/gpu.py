@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, passed, skipped, warned
 from fleettui.fleet.doctor.context import Context, NoAnswer
 from fleettui.fleet.doctor.gpu_amd import (
-    FIRST_SECTIONS,
     ask_amd,
     declares_nvidia,
     judge_amd_driver,
@@ -157,7 +156,7 @@ async def _check_tool(context: Context) -> Outcome:
         context.gpu = answer if silence is None else None
         return silence or judge_tool(answer, context.machine, WINDOWS_HINTS)
     until = time.monotonic() + LIMIT_S
-    first = await context.ask("gpu", "find", *FIRST_SECTIONS)
+    first = await context.ask("gpu", "find", "amd", "amd-kind", "amd-find")
     path = clean_text(first.sections.get("find", _NOTHING).payload)
     gpu = context.gpu = await _ask_nvidia(context, path, until)
     amd = context.amd = await ask_amd(context, first, gpu.reading)

@@ -18,8 +18,6 @@ from fleettui.probes.clean import clean_text
 from fleettui.probes.frames import Frame, Section
 from fleettui.view.units import count
 
-FIRST_SECTIONS = ("amd", "amd-kind", "amd-find")
-"""Files alone, and where the tool is."""
 _NOTHING = Section(127, b"")
 _AMD_WORDS = ("amd", "radeon", "instinct", "firepro", "mi1", "mi2", "mi3", "rx ")
 _HINTS: dict[GpuProblemCode, str] = {
@@ -37,7 +35,7 @@ _NO_ANSWER_CODES = frozenset({"hung", "timed_out", "killed"})
 async def ask_amd(context: Context, first: Frame, other: GpuReading | None) -> AmdAnswer | None:
     """What AMD's side of the machine says; None: nothing of AMD is there, nor missing.
 
-    `first`: a frame with FIRST_SECTIONS; `other`: what nvidia-smi said. The tool is called once.
+    `first`: a frame with `amd amd-kind amd-find`; `other`: what nvidia-smi said. The tool is called once.
     """
     record = AmdRecord()
     record.take(first, time.time(), context.machine, other)
