@@ -2,7 +2,7 @@
 #
 #   PYTHON=python3.12   the interpreter of a new environment
 #   ARGS="…"            more arguments for demo, test and bench:  make test ARGS="tests/unit -k route"
-#   SECONDS=600         how long soak runs
+#   SECONDS=600         how long fuzz and soak run
 #   JOBS=4              test processes at once (default: one for each core)
 
 SHELL := /bin/sh
@@ -23,7 +23,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 CODE := src tests benchmarks scripts
 
-.PHONY: help demo run test check format fix lint types imports spelling bench soak screenshots pages pins \
+.PHONY: help demo run test check format fix lint types imports spelling bench fuzz soak screenshots pages pins \
 	setup-runtime setup-test setup-check clean
 
 help:  ## this list
@@ -80,6 +80,9 @@ screenshots: setup-test  ## render the real app on the demo fleet into screensho
 
 pages: setup-runtime  ## make docs/remote-commands.md and docs/restricted-key.sh anew from the probes
 	@$(BIN)/python scripts/remote_commands.py
+
+fuzz: setup-test  ## SECONDS=600 of damaged answers for every parser
+	@$(BIN)/python tests/contract/fuzz.py --seconds $(SECONDS) $(ARGS)
 
 soak: setup-test  ## SECONDS=600 of faults around the dashboard: memory, tasks, connections, recovery
 	@sh scripts/system.sh test

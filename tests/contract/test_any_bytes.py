@@ -11,13 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parser_table import NOT_HERE, READERS, STATUSES, Given, Reader, public_readers, samples_of
 from readings import check_clean, check_numbers, check_reader, numbers_in, weight
+from streams import SECTIONS, STREAMS, TOKEN
 
 from fleettui.model.unknown import Unknown
 from fleettui.probes import cpu, memory, net, nvidia, processes
 from fleettui.probes.engines import ollama
 from fleettui.probes.frames import Frame, FrameReader, Section, encode_frame, parse_request, request_line
 
-TOKEN = "0123456789abcdef"
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For each of the readers: `make fuzz` tries a thousand times as many."""
 MAIN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 TEXTS = st.binary(max_size=600) | st.builds(apply_faults, st.sampled_from(all_samples()), FAULTS)
@@ -39,12 +41,18 @@ def test_samples_are_read_and_hold_numbers(reader: Reader) -> None:
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_any_bytes(reader: Reader) -> None:
-    @MAIN
+    @FEW
     @given(given_for(reader))
     def check(inputs: Given) -> None:
         check_reader(reader, inputs)
 
     check()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_any_stream_in_any_pieces(name: str) -> None:
+    strategy, check = STREAMS[name]
+    MAIN(given(strategy)(check))()
 
 
 @pytest.mark.parametrize("reader", [r for r in READERS if not r.is_raw], ids=lambda reader: reader.name)
@@ -178,13 +186,6 @@ def test_ollama(status: int, headers: tuple[tuple[str, str], ...], body: bytes, 
     assert (reading.state == "ok") == (ps.state == "ok")
 
 
-SECTIONS = st.dictionaries(
-    st.sampled_from(["stat", "gpu", "apps", "mem", "get"]),
-    st.builds(
-        Section, st.integers(0, 255), st.binary(max_size=200) | st.just(b"\x1eFT " + TOKEN.encode() + b" 1\n")
-    ),
-    max_size=4,
-)
 NOISE = st.binary(max_size=60) | st.sampled_from(
     [b"\x1e", b"\x1eFT 0123", b"Welcome\r\n", b"\x1f" + TOKEN.encode()]
 )

@@ -12,6 +12,10 @@ from collections.abc import Sequence
 MAX_BODY_BYTES = 8 << 20
 MAX_HEAD_BYTES = 64 << 10
 MAX_CHUNK_LINE = 256
+MAX_CHUNKS = 1 << 16
+"""Of one answer: engines send some KB in each, a byte in each would keep us busy for half a minute."""
+MAX_INTERIM_ANSWERS = 8
+"""Answers such as `100 Continue` in front of the real one."""
 
 _NO_BODY = frozenset((204, 304))
 
@@ -57,12 +61,18 @@ class AnswerReader:
         """Body bytes still to come; None while the head is read or the body ends with the stream."""
         self._is_chunked = False
         self._has_head = False
-        self._chunks: list[bytes] = []
-        self._size = 0
+        self._interim_answers = 0
+        self._chunks = 0
+        self._body = bytearray()
 
     @property
     def body(self) -> bytes:
-        return b"".join(self._chunks)
+        return bytes(self._body)
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept of what came."""
+        return len(self._buffer) + len(self._body)
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes in. Raises HttpProtocolError, HttpTooLarge."""
@@ -109,7 +119,8 @@ class AnswerReader:
             headers.append((name.lower(), value.strip()))
         self.headers = tuple(headers)
         if 100 <= self.status < 200:
-            if self.status == 101:
+            self._interim_answers += 1
+            if self.status == 101 or self._interim_answers > MAX_INTERIM_ANSWERS:
                 raise HttpProtocolError("unexpected protocol switch")
             return
         self._has_head = True
@@ -144,10 +155,9 @@ class AnswerReader:
             self.can_reuse = False
 
     def _take(self, data: bytes) -> None:
-        self._size += len(data)
-        if self._size > self._max_body_bytes:
+        if len(self._body) + len(data) > self._max_body_bytes:
             raise HttpTooLarge(f"answer of more than {self._max_body_bytes} bytes")
-        self._chunks.append(data)
+        self._body += data
 
     def _read_plain(self) -> None:
         data, self._buffer = self._buffer, b""
@@ -179,6 +189,9 @@ class AnswerReader:
                     self._buffer = buffer[stop:]
                     self._finish()
                     return
+                self._chunks += 1
+                if self._chunks > MAX_CHUNKS:
+                    raise HttpProtocolError("too many chunks")
                 at, self._missing = end + 2, length
             elif self._missing:
                 data = buffer[at : at + self._missing]
@@ -203,6 +216,7 @@ class AnswerReader:
         """Bytes behind the answer were not asked for: what comes next on this stream cannot be trusted."""
         if self._buffer:
             self.can_reuse = False
+            self._buffer = b""
 
 
 def _read_chunk_size(line: bytes) -> int:
