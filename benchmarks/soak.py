@@ -284,6 +284,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--gap", type=float, default=3.0, metavar="S", help="between two faults, on average")
     parser.add_argument("--sample", type=float, default=10.0, metavar="S", help="between two samples")
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # ends what it started
     failed = [name for name, is_good in asyncio.run(soak(parser.parse_args())) if not is_good]
     print(f"soak: FAILED: {'; '.join(dict.fromkeys(failed))}" if failed else "soak: all is as it should be")
     return 1 if failed else 0
