@@ -11,7 +11,14 @@ from fleettui.fleet.source_record import SourceRecord
 from fleettui.fleet.verdict import Verdict
 from fleettui.model.machine import Machine
 from fleettui.model.record import replace
-from fleettui.model.snapshot import LinkStatus, MachineSnapshot, Reason, SourceStatus, Trust
+from fleettui.model.snapshot import (
+    LinkStatus,
+    MachineSnapshot,
+    MaintenanceFlag,
+    Reason,
+    SourceStatus,
+    Trust,
+)
 from fleettui.net.errors import LinkError
 from fleettui.probes.frames import Frame
 
@@ -33,6 +40,8 @@ class MachineRecord:
             **{engine.name: engine.source for engine in self.engines.values()},
         }
         self.trust: Trust = "approved"
+        self.maintenance: MaintenanceFlag | None = None
+        """What the operator set; never changed by what the machine does."""
         self.link = LinkStatus()
         self.last_seen: float | None = None
         self._verdict = Verdict()
@@ -123,6 +132,7 @@ class MachineRecord:
             health=self._verdict.health,
             reasons=self._verdict.reasons,
             last_seen=self.last_seen,
+            maintenance=self.maintenance,
             seq=self._seq,
         )
         judged = self._verdict.judge(snapshot, self._sources.values(), now, interval_s, utc_offset_s)

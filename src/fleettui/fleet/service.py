@@ -14,8 +14,10 @@ from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.access_watch import AccessWatch
 from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.driver_watch import DriverWatch
+from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.keeper import SnapshotKeeper
+from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
@@ -85,11 +87,17 @@ class FleetService:
         self._gate: TrustGate | None = None
         self.trust: TrustOperations | None = None
         """What the operator may decide about host keys; None without a state folder."""
+        self.flags: FlagOperations | None = None
+        """Maintenance on, off and undo; None without a state folder."""
         if settings.state_dir is not None:
             book = TrustBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
             self._gate = TrustGate(book, connector, clock)
             desk = TrustDesk(book, connector, self._folder.refresh, clock)
             self.trust = TrustOperations(desk, self._follow, self._record_of)
+            flags = FlagBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
+            self.flags = FlagOperations(
+                flags, self._folder.refresh, self._record_of, self._note_change, clock
+            )
         self._link_for: LinkFactory = connector.link_for if self._gate is None else self._gate.link_for
         self._files = MachineFiles()
         self._access = AccessWatch(connector, clock)
@@ -121,11 +129,8 @@ class FleetService:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the operator should know that belongs to no machine: odd lines of ssh_config, known_hosts."""
-        errors = tuple(
-            error
-            for error in (self._keeper and self._keeper.error, self._gate and self._gate.book.error)
-            if error
-        )
+        books = (self._keeper, self._gate and self._gate.book, self.flags and self.flags.book)
+        errors = tuple(book.error for book in books if book and book.error)
         odd = (f"{problem.file}:{problem.line}: {problem.message}" for problem in self._connector.problems())
         return (*odd, *errors)
 
@@ -138,6 +143,8 @@ class FleetService:
         self._started_at = self._clock()
         if self._gate is not None:
             await self._gate.load()
+        if self.flags is not None:
+            await self.flags.follow()
         self._apply(self._folder.refresh())
         self._publish_all()
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
@@ -151,6 +158,8 @@ class FleetService:
             self._cycle_task = None
         if self._gate is not None:
             await self._gate.close(self._record_of)
+        if self.flags is not None:
+            self.flags.book.close()
         pollers = tuple(self._pollers.values())
         self._pollers.clear()
         self._dirty.clear()
@@ -247,6 +256,8 @@ class FleetService:
                 self._add(poller.record.machine)
         if files is not self._files:
             self._apply(files)
+        if self.flags is not None:
+            await self.flags.follow()
 
     def _record_of(self, name: str) -> MachineRecord | None:
         poller = self._pollers.get(name)
@@ -281,6 +292,8 @@ class FleetService:
         )
         poller.is_paused = self.is_paused
         poller.phase_s = len(self._pollers) // MACHINES_PER_PHASE % PHASES * PHASE_S
+        if self.flags is not None:
+            self.flags.mark(poller.record)
         self._pollers[name] = poller
         self._dirty.add(name)
         if self._has_begun:

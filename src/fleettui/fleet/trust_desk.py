@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fleettui.config.machine_folder import MachineFiles
 from fleettui.config.machine_writing import MachineFileError, delete_machine_file
 from fleettui.decide.trust import clear_offer, note_offer
+from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.trust_book import TrustBook
 from fleettui.fleet.trust_words import ShownKey, TrustError, TrustResult, operator_name
 from fleettui.model.approval import machines_command
@@ -132,7 +133,7 @@ class TrustDesk:
         return TrustResult(name, address, "rejected", text, key_type, fingerprint)
 
     async def remove(self, name: str, *, is_file_deleted: bool = False) -> TrustResult:
-        """Forget what was approved; known_hosts is no approval any more. Models are not touched.
+        """Forget approval and flags; known_hosts is no approval any more. Models are not touched.
 
         Raises TrustError.
         """
@@ -149,6 +150,7 @@ class TrustDesk:
             gone = TrustDecision(name, address, "removed", "", "", now, by, "remove", scope)
             changes[name, address] = lambda _: gone
         await self.change(name, changes)
+        await self._forget_flags(name)
         file = None
         if machine is not None and is_file_deleted:
             try:
@@ -165,6 +167,14 @@ class TrustDesk:
         await self.refresh(name)
         found = self._find(name, address)
         return (found is None or found.offer is None) and bool(self._expected(machine, address))
+
+    async def _forget_flags(self, name: str) -> None:
+        flags = FlagBook(self.book.state_dir, self.book.machines_dir)
+        try:
+            await asyncio.to_thread(flags.forget, (name,))
+        except StoreError as error:
+            text = f"{name}: its approval is forgotten, its flags are not: {error}"
+            raise TrustError("state", name, text) from None
 
     # -- what they share ----------------------------------------------------------------------------
 

@@ -91,8 +91,12 @@ class ShownKey:
 
 def operator_name() -> str:
     """`user@host`, for the record of who decided."""
+    return f"{login_user()}@{socket.gethostname()}"
+
+
+def login_user() -> str:
+    """Who is logged in here, for the record of who set a flag."""
     try:
-        user = getpass.getuser()
+        return getpass.getuser()
     except (OSError, KeyError):
-        user = "unknown"
-    return f"{user}@{socket.gethostname()}"
+        return "unknown"
