@@ -34,3 +34,16 @@ def hh_mm_ss(epoch_s: float) -> str:
     """Time of day, `14:03:12`, UTC."""
     second = int(epoch_s // 1) % _DAY_S
     return f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+
+
+def duration(seconds: float) -> str:
+    """`3s`, `2m`, `5h`, `1d4h`, `40d`; whole units, rounded down."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m"
+    if whole < _DAY_S:
+        return f"{whole // 3600}h"
+    days, hours = whole // _DAY_S, whole % _DAY_S // 3600
+    return f"{days}d{hours}h" if days < 10 and hours else f"{days}d"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleettui.model.clock import duration as duration  # noqa: PLC0414 - a unit of the screens too
 from fleettui.model.clock import hh_mm
 from fleettui.model.unknown import Maybe, Unknown
 
@@ -72,19 +73,6 @@ def watts(value: Maybe[float]) -> str:
 def rate(bytes_s: Maybe[float]) -> str:
     """`1.1 MB/s`, decimal."""
     return DASH if isinstance(bytes_s, Unknown) else f"{bytes_s / 1e6:.1f} MB/s"
-
-
-def duration(seconds: float) -> str:
-    """`3s`, `2m`, `5h`, `1d4h`, `40d`; whole units, rounded down."""
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m"
-    if whole < 86_400:
-        return f"{whole // 3600}h"
-    days, hours = whole // 86_400, whole % 86_400 // 3600
-    return f"{days}d{hours}h" if days < 10 and hours else f"{days}d"
 
 
 def age(seconds: float | None) -> str:
