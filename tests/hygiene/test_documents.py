@@ -11,16 +11,19 @@ import pytest
 
 from fleettui.cli.arguments import parse_arguments
 from fleettui.config.machine_folder import load_machines
-from fleettui.config.settings import load_settings
+from fleettui.config.settings import Settings, load_settings, variable_of
 from fleettui.tui.actions import BY_ID
+from fleettui.tui.key_check import key_problems
 from fleettui.tui.look_check import look_problems
 from fleettui.tui.port import Look
+from fleettui.view.columns import COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md", *(ROOT / "docs").glob("*.md")])
 README = ROOT / "README.md"
 MACHINES_PAGE = ROOT / "docs" / "machines.md"
 COMMANDS_PAGE = ROOT / "docs" / "commands.md"
+SETTINGS_PAGE = ROOT / "docs" / "settings.md"
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -108,12 +111,13 @@ def test_machine_files_shown_load(path: Path, tmp_path: Path) -> None:
 
 
 def test_settings_shown_are_accepted(tmp_path: Path) -> None:
-    (text,) = (text for language, text in blocks(COMMANDS_PAGE) if language == "yaml")
+    (text,) = (text for language, text in blocks(SETTINGS_PAGE) if language == "yaml")
     path = tmp_path / "settings.yaml"
     path.write_text(text, encoding="utf-8")
     settings, problems = load_settings(str(path), environ={})
     assert problems == ()
-    assert set(settings.keys) <= set(BY_ID)
+    assert settings.keys
+    assert list(key_problems(settings.keys)) == []
     assert list(look_problems(Look(theme=settings.theme, columns=settings.columns))) == []
 
 
@@ -133,3 +137,12 @@ def test_pictures_refer_to_no_other_file() -> None:
         text = path.read_text(encoding="utf-8")
         assert "@font-face" not in text
         assert re.findall(r"url\((?!#)", text) == []
+
+
+def test_the_page_of_settings_names_every_setting_action_and_column() -> None:
+    text = SETTINGS_PAGE.read_text(encoding="utf-8")
+    for name in (*Settings.__slots__, *BY_ID, *(column.key for column in COLUMNS)):
+        assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", text), f"docs/settings.md says nothing of {name}"
+    for key in Settings.__slots__:
+        variable = variable_of(key)
+        assert variable is None or f"`{variable}`" in text, key

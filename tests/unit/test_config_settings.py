@@ -18,7 +18,7 @@ from fleettui.config.paths import (
     resolve_state_dir,
     user_folder,
 )
-from fleettui.config.settings import Settings, Thresholds, load_settings
+from fleettui.config.settings import Settings, Thresholds, load_layers, load_settings
 
 WHOLE = """\
 interval_s: 1.50
@@ -29,7 +29,7 @@ theme: nord
 glyphs: ascii
 thresholds: {memory: [60, 80], temperature: [70, 90.5]}
 keys: {quit: "ctrl+q"}
-columns: [name, vram]
+columns: [machine, vram]
 readonly: true
 server: http://127.0.0.1:3038/
 history_minutes: 30
@@ -94,7 +94,7 @@ def test_whole_file(tmp_path: Path, home: Path) -> None:
         glyphs="ascii",
         thresholds=Thresholds(memory=(60, 80), temperature=(70, 90.5)),
         keys={"quit": "ctrl+q"},
-        columns=("name", "vram"),
+        columns=("machine", "vram"),
         readonly=True,
         server="http://127.0.0.1:3038",
         history_minutes=30,
@@ -139,10 +139,17 @@ def test_environment_beats_file(tmp_path: Path) -> None:
         ("interval_s: true", "interval_s", "from 0.5 to 3600"),
         ("readonly: yes", "readonly", "true or false"),
         ("glyphs: [ascii]", "glyphs", "unicode or ascii"),
-        ("thresholds: {memory: [90, 70]}", "thresholds", "rising"),
-        ("thresholds: {disk: [1, 2]}", "thresholds", "memory, utilisation, temperature"),
-        ("keys: {quit: 1}", "keys", "quotes"),
+        ("thresholds: 70", "thresholds", "map of memory, utilisation, temperature"),
+        ("thresholds: {memory: [90, 70]}", "thresholds.memory", "rise"),
+        ("thresholds: {memory: [70, 101]}", "thresholds.memory", "0 to 100"),
+        ("thresholds: {memory: 90}", "thresholds.memory", "two numbers"),
+        ("thresholds: {temperatur: [1, 2]}", "thresholds.temperatur", "write temperature"),
+        ("thresholds: {disk: [1, 2]}", "thresholds.disk", "known are memory, utilisation, temperature"),
+        ("keys: {quit: 1}", "keys.quit", "quotes"),
+        ("keys: quit", "keys", "map of action to key"),
         ("columns: name", "columns", "list of names"),
+        ("columns: []", "columns", "at least one"),
+        ("columns: [modles]", "columns[0]", "write models"),
         ("server: localhost", "server", "URL"),
         ("machines: 5", "machines", "text"),
         ("history_minutes: 100000000000000000000000", "history_minutes", "from 1 to 1440"),
@@ -164,6 +171,29 @@ def test_everything_wrong_is_named_at_once(tmp_path: Path) -> None:
     _, problems = load_settings(str(path), {"FLEETTUI_INTERVAL_S": "x"})
     assert [problem.key for problem in problems] == ["a", "glyphs", "glyphs", "readonly", "interval_s"]
     assert problems[-1].file == "$FLEETTUI_INTERVAL_S"
+
+
+def test_each_fault_in_one_value_has_its_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    text = "columns:\n- machine\n- gpus\n- vramm\nthresholds:\n  memory: [9, 1]\n  heat: [1, 2]\n"
+    path.write_text(text, encoding="utf-8")
+    settings, problems = load_settings(str(path), {})
+    assert settings == Settings()
+    assert [(problem.line, problem.key) for problem in problems] == [
+        (3, "columns[1]"),
+        (4, "columns[2]"),
+        (6, "thresholds.memory"),
+        (7, "thresholds.heat"),
+    ]
+
+
+def test_layers_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text("interval_s: 4\ntheme: nord\n", encoding="utf-8")
+    layers = load_layers(str(path), {"FLEETTUI_INTERVAL_S": "1"})
+    assert dict(layers.file) == {"interval_s": 4, "theme": "nord"}
+    assert dict(layers.environment) == {"interval_s": 1}
+    assert layers.merged() == Settings(interval_s=1, theme="nord")
 
 
 @pytest.mark.parametrize("text", ["- a", "text", "a: [", "\x00"])

@@ -24,6 +24,7 @@ def run_dashboard(folders: Folders) -> int:
     """Run the dashboard until the operator quits."""
     from fleettui.cli.serving import make_service, run_serving
     from fleettui.tui.app import run_dashboard as run_app
+    from fleettui.tui.key_check import key_problems
     from fleettui.tui.look_check import look_problems
     from fleettui.tui.port import Look
     from fleettui.view.bars import Thresholds
@@ -39,7 +40,7 @@ def run_dashboard(folders: Folders) -> int:
         thresholds=Thresholds(*dress.limits),
         utc_offset_s=time.localtime().tm_gmtoff,
     )
-    problems = list(look_problems(look))
+    problems = [*look_problems(look), *(f"keys.{action}: {text}" for action, text in key_problems(look.keys))]
     if problems:
         raise CommandError(f"{resolve_settings_file()} cannot be followed", *problems)
     return run_serving(run_app(make_service(folders, "dashboard"), look))

@@ -53,7 +53,9 @@ def resolve_folders(arguments: Namespace) -> Folders:
     if _has_settings():
         from fleettui.config.settings import load_settings
 
-        settings, problems = load_settings(resolve_settings_file())
+        settings, problems = load_settings(
+            resolve_settings_file(), has_columns=getattr(arguments, "command", None) != "route"
+        )
         if problems:
             raise CommandError("the settings are wrong", *(_problem_line(problem) for problem in problems))
         machines_setting, state_setting = settings.machines, settings.state_dir

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fleettui.cli import diagnostics, output
+from fleettui.cli.config_grammar import add_config_verbs
 from fleettui.cli.errors import EXIT_USAGE
 from fleettui.cli.machines_grammar import add_trust_verbs
 from fleettui.cli.options import FOLDER_OPTIONS, POLLING_OPTIONS, ROUTE_OPTIONS, positive_seconds
@@ -70,6 +71,7 @@ def build_parser() -> Parser:
     _add_status(commands, options)
     _add_route(commands, options)
     _add_machines(commands, options)
+    _add_config(commands, options)
     _add_demo(commands, _global_options(has_folders=False))
     return parser
 
@@ -187,6 +189,12 @@ def _add_doctor(verbs: Any, options: argparse.ArgumentParser) -> None:
         type=_argument_type(positive_seconds),
         help="seconds for all; what is not done by then has failed (default: 3 s for each check)",
     )
+
+
+def _add_config(commands: Any, options: argparse.ArgumentParser) -> None:
+    parser = _add(commands, "config", options, "Show and check the settings.")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    add_config_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
 
 
 def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:

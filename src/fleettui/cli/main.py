@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
+_TITLES = frozenset({"status", "route", "machines", "config", "logs", "demo"})
 
 
 def run() -> None:
@@ -71,7 +72,7 @@ def _defect_lines(error: Exception) -> tuple[str, str]:
 def _title(argv: Sequence[str]) -> str:
     if any(word == "--route" or word.startswith("--route=") for word in argv):
         return "route"
-    return next((word for word in argv if word in {"status", "route", "machines", "demo"}), "")
+    return next((word for word in argv if word in _TITLES), "")
 
 
 def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
@@ -89,6 +90,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.machines import machines_command
 
         return machines_command
+    if arguments.command == "config":
+        from fleettui.cli.config import config_command
+
+        return config_command
     if arguments.command == "demo":
         from fleettui.cli.demo import demo_command
 

@@ -45,6 +45,13 @@ FOLDER_OPTIONS: tuple[Option, ...] = (
             "the configuration folder)",
         },
     ),
+    (
+        ("--catalog",),
+        {
+            "metavar": "DIR",
+            "help": "folder of the catalog (default: $FLEETTUI_CATALOG, ./catalog, the configuration folder)",
+        },
+    ),
     (("--state-dir",), {"metavar": "DIR", "help": "folder of the state database"}),
     (("--readonly",), {"action": "store_true", "help": "refuse every command that changes anything"}),
 )

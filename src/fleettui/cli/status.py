@@ -14,6 +14,7 @@ from fleettui.fleet.needs import EVERYTHING
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.document import infrastructure_document
+from fleettui.view.glyphs import glyphs_of
 from fleettui.view.oneshot import status_lines
 
 
@@ -30,12 +31,12 @@ def status_command(arguments: Namespace) -> int:
     deadline_s = getattr(arguments, "deadline", 10.0)
     fleet = poll_once(folders, EVERYTHING, deadline_s, names or None, is_told=False)
     if is_json:  # its document names broken files itself, and is printed on failure too
-        _print(fleet, is_json=True, is_compact=False)
+        _print(fleet, folders, is_json=True, is_compact=False)
         check_folder(fleet, folders)
     else:
         report_broken_files(fleet, folders)
         check_folder(fleet, folders)
-        _print(fleet, is_json=False, is_compact=False)
+        _print(fleet, folders, is_json=False, is_compact=False)
     return _exit_code(fleet)
 
 
@@ -58,12 +59,13 @@ def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
             )
 
 
-def _print(fleet: FleetSnapshot, *, is_json: bool, is_compact: bool) -> None:
+def _print(fleet: FleetSnapshot, folders: Folders, *, is_json: bool, is_compact: bool) -> None:
     now = time.time()
     if is_json:
         output.write_document(infrastructure_document(fleet, now), is_compact=is_compact)
     else:
-        output.write_lines(status_lines(fleet, now, output.terminal_width()))
+        glyphs = glyphs_of(folders.appearance.glyphs or "")
+        output.write_lines(status_lines(fleet, now, output.terminal_width(), glyphs))
 
 
 def _exit_code(fleet: FleetSnapshot) -> int:
@@ -90,7 +92,7 @@ async def _watch(folders: Folders, names: tuple[str, ...], is_json: bool) -> int
             fleet = service.snapshot
             if names:
                 fleet = replace(fleet, machines=tuple(m for m in fleet.machines if m.name in names))
-            _print(fleet, is_json=is_json, is_compact=True)
+            _print(fleet, folders, is_json=is_json, is_compact=True)
             if not is_json:
                 output.write_lines([""])
     finally:

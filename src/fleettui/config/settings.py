@@ -8,7 +8,7 @@ Checked by hand, not with pydantic: a warm `--route` reads this file too and may
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from fleettui.model.machine import ConfigProblem
@@ -52,23 +52,76 @@ class Settings:
     history_minutes: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SettingsLayers:
+    """Settings by where they come from, checked; what is not set is in neither."""
+
+    file: Mapping[str, Any]
+    """Key -> value of settings.yaml."""
+    environment: Mapping[str, Any]
+    """Key -> value of FLEETTUI_<KEY>, which beats the file."""
+    problems: tuple[ConfigProblem, ...] = ()
+
+    def merged(self) -> Settings:
+        """What holds."""
+        return replace(Settings(), **{**self.file, **self.environment})
+
+
 def load_settings(
-    path: str, environ: Mapping[str, str] | None = None
+    path: str, environ: Mapping[str, str] | None = None, *, has_columns: bool = True
 ) -> tuple[Settings, tuple[ConfigProblem, ...]]:
     """The file's settings, overridden by FLEETTUI_<KEY> of the environment; everything wrong at once.
 
-    No file is no problem. A wrong value is left out of the settings. Never raises.
+    No file is no problem. A wrong value is left out of the settings. Never raises. `has_columns` False:
+    columns are left out unread, which spares a warm --route 10 ms.
     """
-    values, problems = _read_file(path)
+    layers = load_layers(path, environ, has_columns=has_columns)
+    return layers.merged(), layers.problems
+
+
+def load_layers(
+    path: str, environ: Mapping[str, str] | None = None, *, has_columns: bool = True
+) -> SettingsLayers:
+    """As load_settings, file and environment apart. `environ`: {} for the file alone."""
+    values, problems = _read_file(path, has_columns)
     from_environment, more = _read_environment(os.environ if environ is None else environ)
-    return replace(Settings(), **{**values, **from_environment}), (*problems, *more)
+    return SettingsLayers(values, from_environment, (*problems, *more))
+
+
+def line_finder(path: str) -> Callable[[Sequence[str | int]], int | None]:
+    """Finds the line of a setting in the file, for what is judged later than here; None where it has none."""
+    from fleettui.config.yaml_document import read_yaml
+
+    try:
+        with open(path, "rb") as stream:
+            return read_yaml(stream.read((1 << 20) + 1)).line_of
+    except OSError:
+        return lambda below: None
+
+
+def variable_of(key: str) -> str | None:
+    """The environment variable of a setting; None: it has none."""
+    return f"FLEETTUI_{key.upper()}" if key in _FROM_ENVIRONMENT else None
 
 
 class _Refused(Exception):
     """A value that cannot be used; the text ends the sentence that begins with the key."""
 
+    def __init__(self, text: str, *below: str | int) -> None:
+        super().__init__(text)
+        self.below = below
+        """The part of the value that is meant: `memory` of thresholds, the index in a list."""
 
-def _read_file(path: str) -> tuple[dict[str, Any], tuple[ConfigProblem, ...]]:
+
+class _Refusals(Exception):
+    """More than one fault in one value."""
+
+    def __init__(self, refused: list[_Refused]) -> None:
+        super().__init__(refused)
+        self.refused = refused
+
+
+def _read_file(path: str, has_columns: bool) -> tuple[dict[str, Any], tuple[ConfigProblem, ...]]:
     try:
         with open(path, "rb") as stream:
             data = stream.read((1 << 20) + 1)  # read_yaml refuses more than 1 MiB
@@ -77,7 +130,7 @@ def _read_file(path: str) -> tuple[dict[str, Any], tuple[ConfigProblem, ...]]:
     except OSError as error:
         message = f"The settings cannot be read ({error.strerror}); correct the file's rights or remove it."
         return {}, (ConfigProblem(path, None, None, message),)
-    from fleettui.config.yaml_builder import EMPTY
+    from fleettui.config.yaml_builder import EMPTY, dotted
     from fleettui.config.yaml_document import read_yaml
 
     document = read_yaml(data)
@@ -96,12 +149,14 @@ def _read_file(path: str) -> tuple[dict[str, Any], tuple[ConfigProblem, ...]]:
     for key, value in document.value.items():
         try:
             if key not in _CHECKS:
-                raise _Refused(f"is no setting; {_suggest(key)}")
-            if value is not None:
+                raise _Refused(f"is no setting; {_suggest(key, _CHECKS)}")
+            if value is not None and (has_columns or key != "columns"):
                 values[key] = _CHECKS[key](value, base)
-        except _Refused as refused:
-            shown = _printable(key)
-            problems.append(ConfigProblem(path, document.line_of((key,)), shown, f"{shown} {refused}."))
+        except (_Refused, _Refusals) as error:
+            for refused in error.refused if isinstance(error, _Refusals) else (error,):
+                where = (key, *refused.below)
+                shown = _printable(dotted(where))
+                problems.append(ConfigProblem(path, document.line_of(where), shown, f"{shown} {refused}."))
     return values, tuple(sorted(problems, key=lambda problem: problem.line or 0))
 
 
@@ -109,7 +164,7 @@ def _read_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[
     values: dict[str, Any] = {}
     problems: list[ConfigProblem] = []
     for key in _FROM_ENVIRONMENT:
-        variable = f"FLEETTUI_{key.upper()}"
+        variable = variable_of(key) or ""
         text = environ.get(variable, "").strip()
         if not text:
             continue
@@ -125,11 +180,12 @@ def _read_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[
     return values, problems
 
 
-def _suggest(key: str) -> str:
+def _suggest(key: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(key.lower().replace("-", "_"), _CHECKS, 1, 0.5)
-    known = ", ".join(_CHECKS)
+    names = list(names)
+    near = get_close_matches(key.lower().replace("-", "_"), names, 1, 0.5)
+    known = ", ".join(names)
     return f"write {near[0]} if that is meant, else remove it" if near else f"remove it; known are {known}"
 
 
@@ -186,28 +242,60 @@ def _url(value: Any, base: str) -> str:
     return text.rstrip("/")
 
 
-def _texts(value: Any, base: str) -> tuple[str, ...]:
+def _columns(value: Any, base: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
-        raise _Refused("must be a list of names, such as [name, health, vram]")
-    return tuple(item.strip() for item in value)
+        raise _Refused("must be a list of names, such as [machine, health, vram]")
+    from fleettui.view.columns import COLUMNS
+
+    names = [item.strip() for item in value]
+    known = [column.key for column in COLUMNS]
+    wrong = [
+        _Refused(f"is {_printable(name)!r}: there is no such column; {_suggest(name, known)}", index)
+        for index, name in enumerate(names)
+        if name not in known
+    ]
+    if wrong:
+        raise _Refusals(wrong)
+    if not names:
+        raise _Refused("must name at least one column, such as [machine, health, vram]")
+    return tuple(names)
 
 
 def _keys(value: Any, base: str) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(item, str) and item for item in value.values()):
-        raise _Refused('must be a map of action to key, such as {quit: "q"}; put keys such as "1" in quotes')
-    return dict(value)
+    """The form alone: which actions and keys there are, the dashboard knows (tui/key_check.py)."""
+    if not isinstance(value, dict):
+        raise _Refused('must be a map of action to key, such as {quit: "q"}')
+    wrong = [
+        _Refused('must be the name of a key as text, such as q, "1" or ctrl+q; put it in quotes', action)
+        for action, key in value.items()
+        if not isinstance(key, str) or not key.strip()
+    ]
+    if wrong:
+        raise _Refusals(wrong)
+    return {action: key.strip() for action, key in value.items()}
 
 
 def _thresholds(value: Any, base: str) -> Thresholds:
     names = ("memory", "utilisation", "temperature")
-    if not isinstance(value, dict) or not value.keys() <= set(names):
+    if not isinstance(value, dict):
         raise _Refused(f"must be a map of {', '.join(names)}, such as {{memory: [70, 90]}}")
+    wrong: list[_Refused] = []
+    pairs: dict[str, tuple[float, float]] = {}
     for name, pair in value.items():
-        is_pair = isinstance(pair, list) and len(pair) == 2 and all(_is_number(item) for item in pair)
-        if not is_pair or not 0 <= pair[0] <= pair[1]:
-            raise _Refused(f"needs two rising numbers for {name}, yellow and red, such as [70, 90]")
-    return Thresholds(**{name: (float(pair[0]), float(pair[1])) for name, pair in value.items()})
+        if name not in names:
+            wrong.append(_Refused(f"is no threshold; {_suggest(name, names)}", name))
+        elif not isinstance(pair, list) or len(pair) != 2 or not all(_is_number(item) for item in pair):
+            wrong.append(_Refused("must be two numbers, from which yellow and red begin: [70, 90]", name))
+        elif not 0 <= pair[0] <= pair[1] <= _HIGHEST[name]:
+            wrong.append(_Refused(f"must rise, within 0 to {_HIGHEST[name]:g}, such as [70, 90]", name))
+        else:
+            pairs[name] = (float(pair[0]), float(pair[1]))
+    if wrong:
+        raise _Refusals(wrong)
+    return Thresholds(**pairs)
 
+
+_HIGHEST = {"memory": 100, "utilisation": 100, "temperature": 150}
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "interval_s": _number(0.5, 3600),
@@ -218,7 +306,7 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "glyphs": _glyphs,
     "thresholds": _thresholds,
     "keys": _keys,
-    "columns": _texts,
+    "columns": _columns,
     "readonly": _switch,
     "server": _url,
     "history_minutes": _number(1, 1440),

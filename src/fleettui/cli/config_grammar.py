@@ -1,0 +1,47 @@
+"""The grammar of `fleettui config path|print|validate|schema`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+
+AddVerb = Callable[[str, str, str], ArgumentParser]
+"""From name, description and exit codes to the parser of a verb."""
+
+_FINE = "exit codes:\n  0  printed\n  2  usage or configuration error"
+
+
+def add_config_verbs(add_verb: AddVerb) -> None:
+    """The verbs that look at settings; none of them changes anything."""
+    path = add_verb(
+        "path", "Print where settings, machine files, catalog and state lie, and who says so.", _FINE
+    )
+    _add_json(path)
+    printing = add_verb(
+        "print", "Print the settings that hold as settings.yaml, with the origin of each as a comment.", _FINE
+    )
+    _add_json(printing)
+    validate = add_verb(
+        "validate",
+        "Check the settings and print all errors at once.",
+        "exit codes:\n  0  no error\n  2  at least one error, or a usage error",
+    )
+    validate.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="check this file alone (default: the one in use, and $FLEETTUI_*)",
+    )
+    _add_json(validate)
+    schema = add_verb("schema", "Print a JSON Schema for editors.", _FINE)
+    schema.add_argument(
+        "kind",
+        nargs="?",
+        choices=("settings", "machine"),
+        default="settings",
+        help="of settings.yaml (default), or of a machine file",
+    )
+
+
+def _add_json(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="a JSON document")
