@@ -16,6 +16,7 @@ from fleettui.store.events import (
     claim_writing,
     prune_events,
     read_events,
+    read_writer,
     release_writing,
 )
 from fleettui.store.snapshots import load_snapshot
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Past:
-    """What an earlier run left."""
+    """What an earlier run left; no fleet while another process watches it."""
 
     fleet: FleetSnapshot | None = None
     written_at: float = 0.0
@@ -62,7 +63,9 @@ class EventKeeper:
             if store is None:
                 return Past()
             with store:
-                stored = load_snapshot(store, self._machines_dir)
+                writer = read_writer(store, self._machines_dir)
+                is_watched = writer is not None and writer.is_alive(now)
+                stored = None if is_watched else load_snapshot(store, self._machines_dir)
                 _, events = read_events(store, self._machines_dir, since=now - PAST_S, limit=PAST_EVENTS)
         except StoreError as error:
             log.info("the timeline of earlier runs cannot be read: %s", error)

@@ -20,8 +20,8 @@ class SnapshotKeeper:
     """One writer thread over the state database; the event loop never waits for the disk."""
 
     def __init__(self, state_dir: str, writer: str) -> None:
-        self._state_dir = state_dir
-        self._writer = writer
+        self.state_dir = state_dir
+        self.writer = writer
         """Who stores: `dashboard`, `status --watch`."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot keeper")
         self._store: Store | None = None
@@ -49,11 +49,11 @@ class SnapshotKeeper:
     def _write(self, fleet: FleetSnapshot) -> None:
         try:
             if self._store is None:
-                self._store = Store.open(self._state_dir)
+                self._store = Store.open(self.state_dir)
             is_whole = fleet.taken_at - self._whole_at >= WHOLE_PERIOD_S
             before = self._whole_seqs if is_whole else self._stored_seqs
             changed = {machine.name for machine in fleet.machines if before.get(machine.name) != machine.seq}
-            save_snapshot(self._store, fleet, changed, writer=self._writer, is_whole=is_whole)
+            save_snapshot(self._store, fleet, changed, writer=self.writer, is_whole=is_whole)
             self._stored_seqs = {machine.name: machine.seq for machine in fleet.machines}
             if is_whole:
                 self._whole_at, self._whole_seqs = fleet.taken_at, self._stored_seqs

@@ -14,6 +14,7 @@ from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.access_watch import AccessWatch
 from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.driver_watch import DriverWatch
+from fleettui.fleet.event_log import make_event_log
 from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.keeper import SnapshotKeeper
@@ -118,6 +119,7 @@ class FleetService:
         self.bus = SnapshotBus(
             FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
         )
+        self.events = make_event_log(settings.machines_dir, keeper, self._gate, clock)
 
     # -- what front ends use ------------------------------------------------------------------------
 
@@ -129,7 +131,7 @@ class FleetService:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the operator should know that belongs to no machine: odd lines of ssh_config, known_hosts."""
-        books = (self._keeper, self._gate and self._gate.book, self.flags and self.flags.book)
+        books = (self._keeper, self._gate and self._gate.book, self.flags and self.flags.book, self.events)
         errors = tuple(book.error for book in books if book and book.error)
         odd = (f"{problem.file}:{problem.line}: {problem.message}" for problem in self._connector.problems())
         return (*odd, *errors)
@@ -147,12 +149,14 @@ class FleetService:
             await self.flags.follow()
         self._apply(self._folder.refresh())
         self._publish_all()
+        self.events.start(self.bus)
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
         self._sleep_watch.start()
 
     async def stop(self) -> None:
         """End all polling; bounded, whatever the machines do."""
         self._sleep_watch.stop()
+        await self.events.close()  # what ends now is no news of any machine
         if self._cycle_task is not None:
             self._cycle_task.cancel()
             self._cycle_task = None
