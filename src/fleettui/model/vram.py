@@ -174,17 +174,19 @@ def vram_sum(snapshot: MachineSnapshot) -> VramSum:
     total = used = free = 0
     has_total = has_used = has_free = unified = False
     for card in cards:
-        memory = card_memory(snapshot, card)
+        card_total, card_used, card_free = card.total_mib, card.used_mib, card.free_mib
         if card.is_unified:
             if unified:
                 continue
             unified = True
-        if not isinstance(memory.total_mib, Unknown):
-            total, has_total = total + memory.total_mib, True
-        if not isinstance(memory.used_mib, Unknown):
-            used, has_used = used + memory.used_mib, True
-        if not isinstance(memory.free_mib, Unknown):
-            free, has_free = free + memory.free_mib, True
+            memory = card_memory(snapshot, card)
+            card_total, card_used, card_free = memory.total_mib, memory.used_mib, memory.free_mib
+        if not isinstance(card_total, Unknown):
+            total, has_total = total + card_total, True
+        if not isinstance(card_used, Unknown):
+            used, has_used = used + card_used, True
+        if not isinstance(card_free, Unknown):
+            free, has_free = free + card_free, True
     return VramSum(
         total if has_total else NO_MEMORY,
         used if has_used else NO_MEMORY,

@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple
 
 from fleettui.model.gpu import GpuCard
-from fleettui.model.order import natural_key
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.view.cells import Cell, Cells, dimmed, fit_cells
 from fleettui.view.column_cells import SEVERITY_TONES, is_note_short, is_severe
-from fleettui.view.columns import Column, column_named
+from fleettui.view.columns import Column
 from fleettui.view.copies import copy_line_text, ordered_copies
 from fleettui.view.layout import Layout
 from fleettui.view.machine_view import MachineView
+from fleettui.view.sorting import SortOrder, sort_machines
 from fleettui.view.text import cell_width, clean
 from fleettui.view.trouble import trouble_cells
 
@@ -54,14 +54,8 @@ def sorted_machines(
     fleet: FleetSnapshot, now: float, sort_key: str | None = None, *, is_descending: bool = False
 ) -> list[MachineSnapshot]:
     """Machines in natural order of their names, or by a column; equals stay in natural order."""
-    machines = sorted(fleet.machines, key=lambda item: natural_key(item.name))
-    column = column_named(sort_key) if sort_key is not None else None
-    if column is None:
-        return machines
-    keyed = [(column.order(item, now), item) for item in machines]
-    known = [pair for pair in keyed if pair[0] is not None]
-    known.sort(key=lambda pair: pair[0], reverse=is_descending)
-    return [item for _, item in known] + [item for key, item in keyed if key is None]
+    order = SortOrder() if sort_key is None else SortOrder(sort_key, is_descending)
+    return sort_machines(fleet.machines, order, now)
 
 
 def machine_rows(

@@ -1,0 +1,156 @@
+"""How the fleet's table is ordered: what columns sort by, and an order that keeps still under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from fleettui.model.order import natural_key
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.vram import vram_sum
+from fleettui.view.columns import COLUMNS, SortKey, known_value
+from fleettui.view.filter_fields import is_answering
+
+_ALWAYS_KNOWN = frozenset({"machine", "health", "age", "note"})
+"""Columns that say something of a machine that does not answer; other values of it are old, so unknown."""
+
+IDLE_S = 10.0
+"""Seconds without key or mouse after which rows may take their new places."""
+
+
+class Sort(NamedTuple):
+    """Something to sort by."""
+
+    key: str
+    title: str
+    """For the menu."""
+    column: str
+    """Key of the column that shows it."""
+    order: SortKey
+    is_descending_first: bool
+
+
+class SortOrder(NamedTuple):
+    """What the operator chose."""
+
+    column: str = "machine"
+    """Key of a `Sort`."""
+    is_descending: bool = False
+
+
+def _vram_share(snapshot: MachineSnapshot) -> Maybe[float]:
+    sums = vram_sum(snapshot)
+    if isinstance(sums.used_mib, Unknown) or isinstance(sums.total_mib, Unknown) or not sums.total_mib:
+        return Unknown("share not known")
+    return sums.used_mib / sums.total_mib
+
+
+_OTHER_SORTS = (
+    Sort("vram_used", "VRAM used", "vram", lambda s, _: known_value(vram_sum(s).used_mib), True),
+    Sort("vram_percent", "VRAM used, %", "vram", lambda s, _: known_value(_vram_share(s)), True),
+)
+_TITLES = {"vram": "VRAM free", "gpu": "GPU utilisation", "disk": "fullest disk"}
+
+SORTS: tuple[Sort, ...] = (
+    *(
+        Sort(column.key, _TITLES.get(column.key, column.title), column.key, column.order,
+             column.is_descending_first)
+        for column in COLUMNS
+    ),
+    *_OTHER_SORTS,
+)  # fmt: skip
+"""One for each column in the order of the table, then those that share a column."""
+
+_BY_KEY = {sort.key: sort for sort in SORTS}
+
+
+def sort_named(key: str) -> Sort | None:
+    """The sort of that key."""
+    return _BY_KEY.get(key)
+
+
+def choose_sort(order: SortOrder, key: str) -> SortOrder:
+    """A sort chosen in the menu or by its header: from its usual end first, turned when chosen again.
+    An unknown key changes nothing."""
+    sort = sort_named(key)
+    if sort is None:
+        return order
+    if sort.key == order.column:
+        return order._replace(is_descending=not order.is_descending)
+    return SortOrder(sort.key, sort.is_descending_first)
+
+
+def next_sort(order: SortOrder, shown: Sequence[str], step: int = 1) -> SortOrder:
+    """The sort of the next column (step 1) or of the one before (-1) among the shown ones, around the end."""
+    keys = [key for key in shown if key in _BY_KEY]
+    if not keys:
+        return order
+    current = sort_named(order.column)
+    place = current.column if current is not None else ""
+    index = (keys.index(place) + step) % len(keys) if place in keys else (0 if step > 0 else -1)
+    sort = _BY_KEY[keys[index]]
+    return order if sort.key == order.column else SortOrder(sort.key, sort.is_descending_first)
+
+
+def sort_machines(machines: Iterable[MachineSnapshot], order: SortOrder, now: float) -> list[MachineSnapshot]:
+    """Machines by a sort; equals in natural order of their names, unknown values last in both directions."""
+    named = sorted(machines, key=lambda item: natural_key(item.name))
+    sort = sort_named(order.column)
+    if sort is None:
+        return named
+    if sort.key == "machine":
+        return named[::-1] if order.is_descending else named
+    known, unknown = [], []
+    for item in named:
+        key = sort.order(item, now) if sort.column in _ALWAYS_KNOWN or is_answering(item) else None
+        if key is None:
+            unknown.append(item)
+        else:
+            known.append((key, item))
+    known.sort(key=lambda pair: pair[0], reverse=order.is_descending)
+    return [item for _, item in known] + unknown
+
+
+def may_reorder(*, is_asked: bool, has_cursor: bool, idle_s: float) -> bool:
+    """The rule of calm: rows take new places only when the operator asks (moves the sort, presses refresh,
+    changes the filter), when no row is under the cursor, or when nobody touched anything for `IDLE_S`."""
+    return is_asked or not has_cursor or idle_s >= IDLE_S
+
+
+def keep_order(previous: Sequence[str], wanted: Sequence[str], cursor: str | None = None) -> tuple[str, ...]:
+    """An order in which what was there stays where it was.
+
+    Names that are gone leave. New ones come to their wanted place where that is below the cursor, else last:
+    nothing is ever pushed in above the row under the cursor. Without a cursor's row it is `wanted`.
+    """
+    asked = set(wanted)
+    if cursor is None or cursor not in asked or cursor not in previous:
+        return tuple(wanted)
+    kept = [name for name in previous if name in asked]
+    return tuple(_insert_new(kept, wanted, cursor))
+
+
+def _insert_new(kept: list[str], wanted: Sequence[str], cursor: str) -> list[str]:
+    known = set(kept)
+    followers: dict[str, list[str]] = {}
+    """New names behind the name that wanted puts before them."""
+    last: list[str] = []
+    movable = _from_cursor_on(kept, cursor)
+    before: str | None = None
+    for name in wanted:
+        if name in known:
+            before = name
+        elif before is not None and before in movable:
+            followers.setdefault(before, []).append(name)
+        else:
+            last.append(name)
+    placed: list[str] = []
+    for name in kept:
+        placed.append(name)
+        placed += followers.get(name, ())
+    return placed + last
+
+
+def _from_cursor_on(kept: list[str], cursor: str) -> Collection[str]:
+    return frozenset(kept[kept.index(cursor) :])
