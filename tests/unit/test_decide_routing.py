@@ -99,8 +99,23 @@ def test_drained() -> None:
     assert rejection(resident(drain=flag)) == [("drained", 'drained "x" by mia since 14:03 UTC')]
 
 
-def test_maintenance_that_has_run_out_rejects_nothing() -> None:
-    assert ask(resident(maintenance=MaintenanceFlag(None, "mia", NOW - 9, NOW - 1))).chosen is not None
+@pytest.mark.parametrize(
+    ("flag", "text"),
+    [
+        (MaintenanceFlag(None, "mia", NOW - 9), "maintenance by mia since 14:03 UTC"),
+        (
+            MaintenanceFlag("fan swap", "mia", NOW - 9, NOW + 3600),
+            'maintenance "fan swap" by mia since 14:03 UTC, until 15:03 UTC',
+        ),
+        (
+            MaintenanceFlag(None, "mia", NOW - 3 * 86_400, NOW - 3600),
+            "maintenance by mia since 2026-11-27 14:03 UTC, overdue since 13:03 UTC",
+        ),
+    ],
+)
+def test_maintenance_rejects_also_past_its_time(flag: MaintenanceFlag, text: str) -> None:
+    """Nobody knows whether the work is done: only the operator ends it."""
+    assert rejection(resident(maintenance=flag)) == [("maintenance", text)]
 
 
 def test_offline() -> None:

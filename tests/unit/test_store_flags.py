@@ -87,9 +87,9 @@ def test_a_stored_fleet_gets_the_flags_of_this_moment(tmp_path: Path) -> None:
     )
     with Store.open(str(tmp_path)) as store:
         put(store, "cleo", SWAP)
-        found = with_present_flags(store, fleet)
+        found = with_present_flags(store, FLEET, fleet)
         assert [machine.maintenance for machine in found.machines] == [None, SWAP, None]
-        assert with_present_flags(store, found) is found
+        assert with_present_flags(store, FLEET, found) is found
 
 
 def snapshot(name: str, flag: MaintenanceFlag | None = None) -> MachineSnapshot:

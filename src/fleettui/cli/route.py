@@ -72,6 +72,7 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
     if max_age_s == 0:
         return None
     from fleettui.store.database import Store, StoreError
+    from fleettui.store.flags import with_present_flags
     from fleettui.store.snapshots import load_for_routing
 
     try:
@@ -80,13 +81,15 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
             return None
         with store:
             stored = load_for_routing(store, folders.machines_dir)
+            if stored is None:
+                return None
+            limit_s = stored.interval_s * DEFAULT_MAX_AGE_INTERVALS if max_age_s is None else max_age_s
+            if not 0 <= now - stored.written_at <= limit_s:
+                return None
+            return with_present_flags(store, folders.machines_dir, stored.fleet)
     except StoreError as error:
         diagnostics.say_error("route", f"{error}; polling instead")
         return None
-    if stored is None:
-        return None
-    limit_s = stored.interval_s * DEFAULT_MAX_AGE_INTERVALS if max_age_s is None else max_age_s
-    return stored.fleet if 0 <= now - stored.written_at <= limit_s else None
 
 
 def _polled_fleet(folders: Folders, arguments: Namespace) -> FleetSnapshot:

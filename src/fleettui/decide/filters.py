@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import day_and_time
 from fleettui.model.route import Rejection, RouteQuery
-from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
 
 FRESH_INTERVALS = 2
 NO_DATA_CODES = frozenset({"not_approved", "key_changed", "offline", "timeout", "stale"})
@@ -67,17 +67,27 @@ def flag_rejections(snapshot: MachineSnapshot, now: float) -> list[Rejection]:
     """Maintenance and drain; both may be on."""
     found = []
     flag = snapshot.maintenance
-    if flag is not None and (flag.until is None or flag.until > now):
-        text = f"maintenance{_quoted(flag.reason)} by {flag.by} since {hh_mm(flag.since)}"
-        found.append(Rejection("maintenance", text))
+    if flag is not None:
+        found.append(Rejection("maintenance", maintenance_text(flag, now)))
     drain = snapshot.drain
     if drain is not None:
-        suffix = f"{_quoted(drain.reason)} by {drain.by} since {hh_mm(drain.since)}"
+        suffix = f"{_quoted(drain.reason)} by {drain.by} since {day_and_time(drain.since, now)}"
         if drain.state == "drained":
             found.append(Rejection("drained", f"drained{suffix}"))
         else:
             found.append(Rejection("draining", f"draining ({drain.state}){suffix}"))
     return found
+
+
+def maintenance_text(flag: MaintenanceFlag, now: float, utc_offset_s: int | None = None) -> str:
+    """`maintenance "fan swap" by mia since 12:03, until 14:00`; past its time it is overdue, never over."""
+    text = (
+        f"maintenance{_quoted(flag.reason)} by {flag.by} since {day_and_time(flag.since, now, utc_offset_s)}"
+    )
+    if flag.until is None:
+        return text
+    word = "until" if flag.until > now else "overdue since"
+    return f"{text}, {word} {day_and_time(flag.until, now, utc_offset_s)}"
 
 
 def _quoted(reason: str | None) -> str:

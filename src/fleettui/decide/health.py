@@ -7,6 +7,7 @@ They are local where the caller gives `utc_offset_s`, else they say UTC.
 from __future__ import annotations
 
 from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
+from fleettui.decide.filters import maintenance_text
 from fleettui.decide.gpu_reasons import gpu_reasons
 from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
 from fleettui.decide.trust_reasons import trust_reason
@@ -31,7 +32,7 @@ def judge_health(
         return ("offline" if reason.severity == "offline" else "unknown"), (reason,)
     gone = offline_reason(snapshot, now, interval_s, utc_offset_s)
     if gone is not None:
-        return "offline", (gone,)
+        return "offline", (gone, *_expected(snapshot, now, utc_offset_s))
     if snapshot.last_seen is None and not _has_failed_source(snapshot):
         return "unknown", ()
     reasons = [
@@ -44,6 +45,14 @@ def judge_health(
     reasons.sort(key=lambda reason: _ORDER[reason.severity])
     worst = reasons[0].severity if reasons else "note"
     return ("healthy" if worst == "note" else worst), tuple(reasons)
+
+
+def _expected(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -> tuple[Reason, ...]:
+    """Offline in maintenance: still offline, but nobody need be alarmed."""
+    flag = snapshot.maintenance
+    if flag is None:
+        return ()
+    return (Reason("note", "expected", f"expected: {maintenance_text(flag, now, utc_offset_s)}"),)
 
 
 def silence_limit_s(interval_s: float) -> float:

@@ -47,3 +47,11 @@ def duration(seconds: float) -> str:
         return f"{whole // 3600}h"
     days, hours = whole // _DAY_S, whole % _DAY_S // 3600
     return f"{days}d{hours}h" if days < 10 and hours else f"{days}d"
+
+
+def day_and_time(epoch_s: float, now: float, utc_offset_s: int | None = None) -> str:
+    """`14:03` for a moment of today, else `2026-11-27 14:03`; ` UTC` behind it without an offset."""
+    offset_s = utc_offset_s or 0
+    date = civil_date(epoch_s + offset_s)
+    time = hh_mm(epoch_s, utc_offset_s)
+    return time if date == civil_date(now + offset_s) else "{:04d}-{:02d}-{:02d} ".format(*date) + time

@@ -45,9 +45,9 @@ def load_flags(store: Store, machines_dir: str) -> tuple[int, Flags]:
         return _revision(connection, key), flags
 
 
-def with_present_flags(store: Store, fleet: FleetSnapshot) -> FleetSnapshot:
+def with_present_flags(store: Store, machines_dir: str, fleet: FleetSnapshot) -> FleetSnapshot:
     """A stored fleet with the flags of this moment: one set since then holds at once. Raises StoreError."""
-    _, flags = load_flags(store, fleet.machines_dir)
+    _, flags = load_flags(store, machines_dir)
     if all(machine.maintenance == flags.get(machine.machine.name) for machine in fleet.machines):
         return fleet
     machines = [replace(machine, maintenance=flags.get(machine.machine.name)) for machine in fleet.machines]

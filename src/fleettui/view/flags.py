@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def flag_texts(snapshot: MachineSnapshot, now: float) -> list[str]:
-    """`maintenance "fan swap" mia, 2h`, `draining "new card" mia, 3m`."""
+    """`maintenance "fan swap" mia, 2h, 30m left` (`5m overdue` past its time), `draining "new card" mia, 3m`."""
     found = []
     maintenance, drain = snapshot.maintenance, snapshot.drain
     if maintenance is not None:
@@ -22,7 +22,8 @@ def flag_texts(snapshot: MachineSnapshot, now: float) -> list[str]:
             f"maintenance{_quoted(maintenance.reason)} {maintenance.by}, {duration(now - maintenance.since)}"
         )
         if maintenance.until is not None:
-            text += f", {remaining(maintenance.until - now)} left"
+            left = maintenance.until - now
+            text += f", {remaining(left)} left" if left > 0 else f", {duration(-left)} overdue"
         found.append(clean(text))
     if drain is not None:
         word = "drained" if drain.state == "drained" else f"drain {drain.state}"

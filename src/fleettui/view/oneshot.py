@@ -82,7 +82,9 @@ def _machine_lines(snapshot: MachineSnapshot, now: float, layout: Layout, widths
     if snapshot.gpu is not None:
         lines += _gpu_lines(view)
     lines += _copy_lines(view, widths.copy)
-    reasons = snapshot.reasons[1:] if snapshot.health == "offline" else snapshot.reasons
+    # Of an offline machine the line itself has the first reason, and that it is expected.
+    reasons = snapshot.reasons if snapshot.health != "offline" else snapshot.reasons[1:]
+    reasons = tuple(reason for reason in reasons if reason.code != "expected")
     if snapshot.trust == "approved":
         lines += [_reason_line(reason, layout.glyphs) for reason in reasons]
     return lines

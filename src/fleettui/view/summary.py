@@ -30,9 +30,12 @@ class FleetSummary(NamedTuple):
     pending: int
     key_changed: int
     offline: int
+    """In maintenance too: see `expected_offline`."""
     stale: int
     """Up, but heard longer than two intervals ago."""
     in_maintenance: int
+    expected_offline: int
+    """Offline and in maintenance: nobody need be alarmed."""
     draining: int
     problems: int
     """In machine files."""
@@ -50,6 +53,7 @@ class SummaryPart(NamedTuple):
 def summarize(fleet: FleetSnapshot, now: float) -> FleetSummary:
     """Count everything once."""
     up = [item for item in fleet.machines if is_up(item)]
+    offline = [item for item in fleet.machines if item.trust == "approved" and item.health == "offline"]
     used = free = total = gpus = 0
     for snapshot in up:
         sums = vram_sum(snapshot)
@@ -67,9 +71,10 @@ def summarize(fleet: FleetSnapshot, now: float) -> FleetSummary:
         copies=sum(len(item.loaded) for item in up),
         pending=sum(item.trust == "pending" for item in fleet.machines),
         key_changed=sum(item.trust == "key_changed" for item in fleet.machines),
-        offline=sum(item.trust == "approved" and item.health == "offline" for item in fleet.machines),
+        offline=len(offline),
         stale=sum((item.age_s(now) or 0.0) > 2 * fleet.interval_s for item in up),
         in_maintenance=sum(item.maintenance is not None for item in fleet.machines),
+        expected_offline=sum(item.maintenance is not None for item in offline),
         draining=sum(item.drain is not None for item in fleet.machines),
         problems=len(fleet.problems),
     )
@@ -95,12 +100,16 @@ def summary_parts(fleet: FleetSnapshot, now: float, glyphs: Glyphs = UNICODE) ->
             SummaryPart("bar", bar, 6),
         ]
     parts.append(SummaryPart("copies", (Cell(count(figures.copies, "copy", "copies")),), 4))
+    alarming = figures.offline - figures.expected_offline
+    flagged = f"{figures.in_maintenance} in maintenance"
+    if figures.expected_offline:
+        flagged += f" ({figures.expected_offline} offline)"
     concerns: list[tuple[str, int, str, Tone]] = [
-        ("offline", figures.offline, f"{figures.offline} offline", "bad"),
+        ("offline", alarming, f"{alarming} offline", "bad"),
         ("key_changed", figures.key_changed, f"{count(figures.key_changed, 'key')} changed", "bad"),
         ("pending", figures.pending, f"{figures.pending} pending", "warn"),
         ("stale", figures.stale, f"{figures.stale} stale", "warn"),
-        ("maintenance", figures.in_maintenance, f"{figures.in_maintenance} in maintenance", "accent"),
+        ("maintenance", figures.in_maintenance, flagged, "accent"),
         ("drain", figures.draining, f"{figures.draining} draining or drained", "accent"),
         ("problems", figures.problems, f"{count(figures.problems, 'problem')} in files", "bad"),
     ]
