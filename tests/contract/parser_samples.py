@@ -25,6 +25,9 @@ OWN_SAMPLES: Mapping[str, bytes] = {
     b"[  900.000001] host kernel: NVRM: Xid (PCI:0000:3b:00 GPU-I:02): 31, pid='<unknown>', MMU Fault\n",
     "owners": b"   4242 ollama   /usr/local/bin/ollama runner --model /x/sha256-aa --port 1\n 99 root [kworker]\n",
     "unbound": b"unbound 0000:03:00.0\nunbound 0000:0c:00.0\ntool rocm-smi\n",
+    # Found by make fuzz.
+    "tool": b"tool ro\x1b]0;x\x07cm-smi\n",
+    "long-root": b"/dev/" + b"x" * 900 + b" " + b"y" * 900 + b" rw,ro",
     "load": b"0.60 0.87 1.98 2/141 25734",
     "uptime": b"21719.71 28093.46",
     "cpuinfo": b"processor\t: 0\nmodel name\t: AMD EPYC\nprocessor\t: 1\nmodel name\t: AMD EPYC\n# processors    : 4\n",

@@ -214,7 +214,7 @@ READERS: tuple[Reader, ...] = (
     R("amd_sysfs.parse_sysfs", lambda g: amd_sysfs.parse_sysfs(g.a), f"{AMD}sysfs", (MIB, MILLI, MICRO, WHOLE),
       "fans and degrees are rounded shares; test_amd_samples has them"),
     R("amd_sysfs.parse_unbound", lambda g: amd_sysfs.parse_unbound(g.a), f"{AMD}sysfs own/unbound"),
-    R("amd_sysfs.parse_tool_name", lambda g: amd_sysfs.parse_tool_name(g.a), f"{AMD}sysfs own/unbound"),
+    R("amd_sysfs.parse_tool_name", lambda g: amd_sysfs.parse_tool_name(g.a), f"{AMD}sysfs own/unbound own/tool"),
     R("amd_sysfs.parse_kinds", lambda g: list(amd_sysfs.parse_kinds(g.a).values()), f"{AMD}kinds"),
     R("amd_tools.parse_tool", lambda g: amd_tools.parse_tool(g.a, g.b, g.c),
       f"{AMD}smi {AMD}rocm", (MIB, GIB, KIB_OF_MIB, WHOLE), "kilowatts and percent by unit; each_value has them"),
@@ -275,7 +275,7 @@ READERS: tuple[Reader, ...] = (
     R("doctor.parse_who", lambda g: doctor.parse_who(g.a), "own/who"),
     R("doctor.parse_journal", lambda g: doctor.parse_journal(g.a, g.code), "own/journal",
       why_any_number="exit codes are told"),
-    R("doctor.parse_root", lambda g: doctor.parse_root(g.a), "own/root"),
+    R("doctor.parse_root", lambda g: doctor.parse_root(g.a), "own/root own/long-root"),
     R("doctor.parse_listen", lambda g: doctor.parse_listen(g.a, 11434), "own/listen"),
     # -- engines
     R("engines.answers.judge_answer", lambda g: answers.judge_answer(g.status, g.headers, g.a).error, ENGINE,

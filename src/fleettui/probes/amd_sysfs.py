@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
-from fleettui.probes.clean import clean_word
+from fleettui.probes.clean import clean_text, clean_word
 from fleettui.probes.nvidia_problems import read_bus_id
 
 _MIB = 1 << 20
@@ -103,7 +103,7 @@ def parse_unbound(payload: bytes) -> tuple[str, ...]:
 def parse_tool_name(payload: bytes) -> str:
     """The AMD tool on a machine without AMD cards; empty: none."""
     words = (line.split() for line in payload.decode("utf-8", "replace").split("\n"))
-    return next((pair[1][:20] for pair in words if len(pair) == 2 and pair[0] == "tool"), "")
+    return next((clean_text(pair[1], 20) for pair in words if len(pair) == 2 and pair[0] == "tool"), "")
 
 
 def parse_kinds(payload: bytes) -> dict[tuple[int, ...], bool]:

@@ -82,7 +82,7 @@ def parse_root(payload: bytes) -> Maybe[RootMount]:
     words = clean_text(payload, 2000).split(" ")
     if len(words) != 3:
         return Unknown("/proc/mounts tells nothing of /")
-    return RootMount(words[0], words[1], "ro" in words[2].split(","))
+    return RootMount(clean_text(words[0]), clean_text(words[1]), "ro" in words[2].split(","))
 
 
 def parse_listen(payload: bytes, port: int) -> Maybe[tuple[str, ...]]:
