@@ -177,8 +177,9 @@ def add_memory(report: Report, samples: Sequence[Line]) -> None:
     note = f"{rest[0]['rss_mib']:.1f} after the first third, at most {most:.1f}"
     report.add("memory (RSS) at the end", samples[-1]["rss_mib"], "MiB", None, note)
     first, last = collected_pair(samples)
-    report.add("objects after a collection, end / first third", last["objects"] / first["objects"], "",
-               MOST_OBJECTS, f"{last['objects']} / {first['objects']}")  # fmt: skip
+    for key, name in (("objects", "objects that the collector knows"), ("blocks", "blocks of memory in use")):
+        note = f"{last[key]} against {first[key]}, after a collection"
+        report.add(f"{name}, end / first third", last[key] / first[key], "", MOST_OBJECTS, note)
     kinds = last["kinds"]
     kept = kinds.get("asyncssh.connection.SSHClientConnection", 0) - last["connections"]
     report.add("closed connections in memory", kept, "", 0, "after a collection")

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import json
 import os
+import sys
 import threading
 import time
 from collections import Counter
@@ -62,6 +63,7 @@ def take_sample(service: FleetService, *, is_collected: bool) -> dict[str, Any]:
         "channels": sum(len(item._channels) for item in connections),
         "children": len(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()),
         "objects": kinds.total(),
+        "blocks": sys.getallocatedblocks(),
         "is_collected": is_collected,
         "kinds": {
             name: count for name, count in kinds.items() if count > 200 or name.startswith("asyncssh.")
