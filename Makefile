@@ -78,8 +78,9 @@ screenshots: setup-test  ## render the real app on the demo fleet into screensho
 	@sh scripts/system.sh screenshots
 	@$(BIN)/python scripts/screenshots.py $(ARGS)
 
-pages: setup-runtime  ## make docs/remote-commands.md and docs/restricted-key.sh anew from the probes
+pages: setup-runtime  ## make docs/remote-commands.md, docs/restricted-key.sh and the table of docs/filter.md anew from the code
 	@$(BIN)/python scripts/remote_commands.py
+	@$(BIN)/python scripts/filter_page.py
 
 fuzz: setup-test  ## SECONDS=600 of damaged answers for every parser
 	@$(BIN)/python tests/contract/fuzz.py --seconds $(SECONDS) $(ARGS)

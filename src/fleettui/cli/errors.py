@@ -12,12 +12,16 @@ EXIT_NO_TELEMETRY = 4
 
 
 class CommandError(Exception):
-    """Ends a command. `text`: what failed, where, why; `hints`: what to do next."""
+    """Ends a command. `text`: what failed, where, why; `hints`: what to do next; `drawing`: lines that show
+    the place, for people only."""
 
-    def __init__(self, text: str, *hints: str, exit_code: int = EXIT_USAGE) -> None:
+    def __init__(
+        self, text: str, *hints: str, exit_code: int = EXIT_USAGE, drawing: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(text)
         self.text = text
         self.hints = hints
+        self.drawing = drawing
         self.exit_code = exit_code
 
     def document(self, *, is_route: bool) -> dict[str, object]:

@@ -132,6 +132,12 @@ def _add_status(commands: Any, options: argparse.ArgumentParser) -> None:
         "--watch", action="store_true", help="again at each interval; with --json one document a line"
     )
     parser.add_argument(
+        "--filter",
+        metavar="EXPR",
+        default="",
+        help="only machines that match: 'free>24 tag:edge !maintenance:on' (docs/filter.md)",
+    )
+    parser.add_argument(
         "--deadline",
         metavar="S",
         type=_argument_type(positive_seconds),

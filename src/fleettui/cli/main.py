@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
         return _command_of(arguments)(arguments)
     except CommandError as error:
         _print_failure(error, arguments)
-        diagnostics.say_error(_title(argv), error.text, *error.hints)
+        diagnostics.say_error(_title(argv), error.text, *error.drawing, *error.hints)
         return error.exit_code
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_OK if stop.code is None else EXIT_NEGATIVE

@@ -14,8 +14,11 @@ from fleettui.fleet.needs import EVERYTHING
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.document import infrastructure_document
+from fleettui.view.filter_language import Filter, FilterError, caret_lines, parse_filter
 from fleettui.view.glyphs import glyphs_of
 from fleettui.view.oneshot import status_lines
+from fleettui.view.text import clean
+from fleettui.view.units import count
 
 
 def status_command(arguments: Namespace) -> int:
@@ -23,21 +26,48 @@ def status_command(arguments: Namespace) -> int:
     folders = resolve_folders(arguments)
     names = tuple(getattr(arguments, "names", ()))
     is_json = getattr(arguments, "json", False)
+    wanted = _read_filter(getattr(arguments, "filter", ""))
     if getattr(arguments, "watch", False):
         from fleettui.cli.serving import run_serving
 
-        return run_serving(_watch(folders, names, is_json))
+        return run_serving(_watch(folders, names, wanted, is_json))
     _check_names(folders, names)
     deadline_s = getattr(arguments, "deadline", 10.0)
     fleet = poll_once(folders, EVERYTHING, deadline_s, names or None, is_told=False)
     if is_json:  # its document names broken files itself, and is printed on failure too
-        _print(fleet, folders, is_json=True, is_compact=False)
+        shown = _filtered(fleet, wanted)
+        _print(shown, folders, is_json=True, is_compact=False)
         check_folder(fleet, folders)
     else:
         report_broken_files(fleet, folders)
         check_folder(fleet, folders)
-        _print(fleet, folders, is_json=False, is_compact=False)
+        shown = _filtered(fleet, wanted)
+        _print(shown, folders, is_json=False, is_compact=False)
+    _tell_nothing_matched(fleet, shown, wanted)
     return _exit_code(fleet)
+
+
+def _read_filter(text: str) -> Filter:
+    """The filter of `--filter`. Raises CommandError with carets below the wrong place."""
+    parsed = parse_filter(text)
+    if isinstance(parsed, FilterError):
+        raise CommandError(
+            f"--filter: {parsed.text}", "see docs/filter.md", drawing=caret_lines(text, parsed)
+        )
+    return parsed
+
+
+def _filtered(fleet: FleetSnapshot, wanted: Filter) -> FleetSnapshot:
+    return fleet if wanted.is_empty else replace(fleet, machines=wanted.select(fleet, time.time()))
+
+
+def _tell_nothing_matched(fleet: FleetSnapshot, shown: FleetSnapshot, wanted: Filter) -> None:
+    """stderr: that an empty fleet is the answer."""
+    if fleet.machines and not shown.machines:
+        asked = count(len(fleet.machines), "machine was", "machines were")
+        diagnostics.say_error(
+            "status", f"no machine matches --filter '{clean(wanted.text)}'; {asked} looked at"
+        )
 
 
 def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
@@ -75,7 +105,7 @@ def _exit_code(fleet: FleetSnapshot) -> int:
     return EXIT_NO_TELEMETRY
 
 
-async def _watch(folders: Folders, names: tuple[str, ...], is_json: bool) -> int:
+async def _watch(folders: Folders, names: tuple[str, ...], wanted: Filter, is_json: bool) -> int:
     """Print at each interval until interrupted; stores snapshots for `--route` meanwhile."""
     from fleettui.cli.serving import make_service
 
@@ -84,6 +114,7 @@ async def _watch(folders: Folders, names: tuple[str, ...], is_json: bool) -> int
     await service.start()
     try:
         told: object = None
+        was_empty = False
         while True:
             if not is_json and service.snapshot.problems != told:
                 told = service.snapshot.problems
@@ -92,7 +123,11 @@ async def _watch(folders: Folders, names: tuple[str, ...], is_json: bool) -> int
             fleet = service.snapshot
             if names:
                 fleet = replace(fleet, machines=tuple(m for m in fleet.machines if m.name in names))
-            _print(fleet, folders, is_json=is_json, is_compact=True)
+            shown = _filtered(fleet, wanted)
+            _print(shown, folders, is_json=is_json, is_compact=True)
+            if not was_empty:  # told once, not at each interval
+                _tell_nothing_matched(fleet, shown, wanted)
+            was_empty = not shown.machines
             if not is_json:
                 output.write_lines([""])
     finally:
