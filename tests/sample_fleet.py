@@ -18,7 +18,7 @@ from builders import (
     make_snapshot,
 )
 from fleettui.model.gpu import GpuProblem, GpuReading
-from fleettui.model.machine import ConfigProblem
+from fleettui.model.machine import ConfigProblem, DeclaredGpu
 from fleettui.model.readings import MemoryReading
 from fleettui.model.snapshot import (
     FleetSnapshot,
@@ -116,7 +116,8 @@ def _dora() -> MachineSnapshot:
         ],
     )
     late = SourceStatus("late", read_at=NOW - 300, since=NOW - 298)
-    return replace(snapshot, sources={**snapshot.sources, "gpu": late})
+    machine = replace(snapshot.machine, gpus=(DeclaredGpu("H100", 80.0),) * 2)
+    return replace(snapshot, machine=machine, sources={**snapshot.sources, "gpu": late})
 
 
 def _enno() -> MachineSnapshot:
@@ -151,9 +152,9 @@ def _spark() -> MachineSnapshot:
         temperature_c=35,
         power_w=11.2,
     )
+    declared = make_machine("spark", gpus=1)
     return make_snapshot(
-        "spark",
-        gpus=1,
+        machine=replace(declared, gpus=(DeclaredGpu("GB10", Unknown("not declared")),)),
         cards=[card],
         loaded=[make_copy("gpt-oss:120b", gib=38.1, expires_at=NOW + 29 * 60)],
         processes=[make_process(gib=38.1)],

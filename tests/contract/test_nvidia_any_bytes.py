@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from damage import FAULTS, apply_faults
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_any_bytes import check_clean, damaged, values
+from readings import check_clean, values
 
 from fleettui.fleet.gpu_record import GpuRecord
 from fleettui.model.unknown import Unknown
@@ -32,7 +33,9 @@ CONDITION = (
 )
 XID = b"5000.25\n[  512.204417] NVRM: Xid (PCI:0000:3b:00): 79, pid=2104, GPU has fallen off the bus.\n"
 FILES = [path.read_bytes() for path in sorted(SAMPLES.iterdir())]
-TEXTS = st.binary(max_size=500) | damaged([*FILES, ROW, ROW * 3, CONDITION, XID])
+TEXTS = st.binary(max_size=500) | st.builds(
+    apply_faults, st.sampled_from([*FILES, ROW, ROW * 3, CONDITION, XID]), FAULTS
+)
 CODES = st.sampled_from([0, 1, 2, 6, 9, 14, 15, 18, 64, 75, 76, 77, 124, 127, 137, 255])
 
 

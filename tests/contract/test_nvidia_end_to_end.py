@@ -16,6 +16,7 @@ from builders import NOW, make_fleet, make_installed, make_machine, make_snapsho
 from fleettui.decide.health import judge_health
 from fleettui.decide.routing import RouteQuery, decide_route
 from fleettui.fleet.gpu_record import GpuRecord
+from fleettui.model.machine import NOT_DECLARED, DeclaredGpu
 from fleettui.model.readings import MemoryReading
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
@@ -65,6 +66,8 @@ class Seen:
                 sections["version"] = Section(0, cuda)
             assert record.take(Frame(number, sections), NOW, is_gpu_expected=gpus is None or gpus > 0)
         machine = make_machine(gpus=gpus)
+        if gpus:  # whatever the sample's cards are
+            machine = replace(machine, gpus=(DeclaredGpu("GPU", NOT_DECLARED),) * gpus)
         snapshot = make_snapshot(machine=machine, installed=[make_installed("m:latest", gib=1.0)])
         memory = memory or snapshot.memory
         sources = {**snapshot.sources, **{name: s.freeze() for name, s in record.sources.items()}}

@@ -94,7 +94,7 @@ async def test_faults_stay_with_their_machine_and_pass(sshd_rig: SshdRig, networ
             lambda s: machine(s, "frozen").health == machine(s, "forgotten").health == "offline",
             what="silence noticed",
         )
-        assert 5.0 < gone.taken_at - began < 9.0, "three intervals, six seconds at least"
+        assert 5.0 < gone.taken_at - began < 15.0, "three intervals, six seconds at least"
         assert machine(gone, "frozen").cpu is not None, "the last good values stay"
         assert cards(gone, "frozen") == 2
         proxies["frozen"].thaw()

@@ -109,7 +109,7 @@ File
   role        gpu-host
   address     dora.lan:11434
   tags        gpu
-  hardware    16-core x86_64, 128 GiB RAM, RTX 4090 24 GiB, RTX 4090 24 GiB, 8000 GB storage
+  hardware    16-core x86_64, 128 GiB RAM, H100 80 GiB, H100 80 GiB, 8000 GB storage
   last heard  2026-11-30T14:03:11Z
 """
 GINA = """
