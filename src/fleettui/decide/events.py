@@ -272,9 +272,7 @@ def _maintenance_event(
     utc_offset_s: int | None,
 ) -> Event:
     if flag is None:
-        ended = was is not None and was.until is not None and was.until <= now
-        text = "maintenance over, its time ended" if ended else "maintenance off"
-        return Event(now, machine, "maintenance", "good", text, {"change": "off"}, subject="off")
+        return Event(now, machine, "maintenance", "good", "maintenance off", {"change": "off"}, subject="off")
     change = "on" if was is None else "changed"
     text = f"maintenance {change}" + (f': "{flag.reason}"' if flag.reason else "")
     if flag.until is not None:
