@@ -24,11 +24,13 @@ class CommandError(Exception):
         self.drawing = drawing
         self.exit_code = exit_code
 
-    def document(self, *, is_route: bool) -> dict[str, object]:
+    def document(self, command: str | None) -> dict[str, object]:
         """The document of a `--json` command that found nothing else to print."""
         message = "; ".join((self.text, *self.hints))
         problem = {"file": None, "line": None, "key": None, "message": message}
-        body: dict[str, object] = (
-            {"chosen": None, "candidates": [], "rejected": []} if is_route else {"machines": []}
-        )
+        bodies: dict[str | None, dict[str, object]] = {
+            "route": {"chosen": None, "candidates": [], "rejected": []},
+            "events": {"events": []},
+        }
+        body: dict[str, object] = bodies.get(command, {"machines": []})
         return {"schema": 1, **body, "errors": [problem], "exit_code": self.exit_code}

@@ -71,6 +71,7 @@ def build_parser() -> Parser:
     _add_status(commands, options)
     _add_route(commands, options)
     _add_machines(commands, options)
+    _add_events(commands, options)
     _add_config(commands, options)
     _add_demo(commands, _global_options(has_folders=False))
     return parser
@@ -201,6 +202,12 @@ def _add_config(commands: Any, options: argparse.ArgumentParser) -> None:
     parser = _add(commands, "config", options, "Show and check the settings.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     add_config_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
+
+
+def _add_events(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.events_grammar import CODES, DESCRIPTION, add_events_options
+
+    add_events_options(_add(commands, "events", options, DESCRIPTION, CODES), _argument_type)
 
 
 def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
-_TITLES = frozenset({"status", "route", "machines", "config", "logs", "demo"})
+_TITLES = frozenset({"status", "route", "machines", "config", "events", "logs", "demo"})
 
 
 def run() -> None:
@@ -58,7 +58,7 @@ def _print_failure(error: CommandError, arguments: Namespace | None) -> None:
     """`--json` always prints a document: where the command printed none, one that says what failed."""
     is_json = getattr(arguments, "json", False) or getattr(arguments, "format", None) == "json"
     if is_json and not output.has_written():
-        output.write_document(error.document(is_route=getattr(arguments, "command", None) == "route"))
+        output.write_document(error.document(getattr(arguments, "command", None)))
 
 
 def _defect_lines(error: Exception) -> tuple[str, str]:
@@ -90,6 +90,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.machines import machines_command
 
         return machines_command
+    if arguments.command == "events":
+        from fleettui.cli.events import events_command
+
+        return events_command
     if arguments.command == "config":
         from fleettui.cli.config import config_command
 
