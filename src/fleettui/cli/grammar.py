@@ -11,6 +11,7 @@ from fleettui.cli import diagnostics, output
 from fleettui.cli.config_grammar import add_config_verbs
 from fleettui.cli.errors import EXIT_USAGE
 from fleettui.cli.machines_grammar import add_trust_verbs
+from fleettui.cli.maintenance_grammar import add_maintenance_verbs
 from fleettui.cli.options import FOLDER_OPTIONS, POLLING_OPTIONS, ROUTE_OPTIONS, positive_seconds
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog="fleettui")
     _add_status(commands, options)
     _add_route(commands, options)
+    _add_maintenance(commands, options)
     _add_machines(commands, options)
     _add_events(commands, options)
     _add_config(commands, options)
@@ -199,6 +201,12 @@ def _add_doctor(verbs: Any, options: argparse.ArgumentParser) -> None:
 
 
 def _add_config(commands: Any, options: argparse.ArgumentParser) -> None:
+def _add_maintenance(commands: Any, options: argparse.ArgumentParser) -> None:
+    parser = _add(commands, "maintenance", options, "Take machines out of routing and bring them back.")
+    verbs = parser.add_subparsers(dest="verb", metavar="on|off", required=True)
+    add_maintenance_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
+
+
     parser = _add(commands, "config", options, "Show and check the settings.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     add_config_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))

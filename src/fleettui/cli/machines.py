@@ -59,8 +59,22 @@ def _list(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:
         listed = list_trust(desk)
         if desk.book.error is not None:
             diagnostics.say_error("machines list", desk.book.error)
-        output.write_lines(machine_lines(files.machines, listed))
+        output.write_lines(machine_lines(files.machines, listed, _flag_words(folders)))
     return EXIT_USAGE if is_unreadable else EXIT_OK
+
+
+def _flag_words(folders: Folders) -> dict[str, str]:
+    """`maintenance "fan swap" by mia since 12:03` by machine; what cannot be read is told on stderr."""
+    from fleettui.fleet.flags import FlagBook
+    from fleettui.model.flags import maintenance_words
+
+    book = FlagBook(folders.state_dir, folders.machines_dir)
+    book.refresh()
+    if book.error is not None:
+        diagnostics.say_error("machines list", book.error)
+    now = time.time()
+    offset_s = time.localtime(now).tm_gmtoff
+    return {name: maintenance_words(flag, now, offset_s) for name, flag in book.maintenance.items()}
 
 
 def _list_pending(arguments: Namespace, folders: Folders, files: MachineFiles) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
-_TITLES = frozenset({"status", "route", "machines", "config", "events", "logs", "demo"})
+_TITLES = frozenset({"status", "route", "machines", "maintenance", "config", "events", "logs", "demo"})
 
 
 def run() -> None:
@@ -102,6 +102,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.demo import demo_command
 
         return demo_command
+    if arguments.command == "maintenance":
+        from fleettui.cli.maintenance import maintenance_command
+
+        return maintenance_command
     if arguments.command == "status" or not output.is_terminal():
         from fleettui.cli.status import status_command
 

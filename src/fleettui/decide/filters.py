@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fleettui.model.clock import day_and_time
+from fleettui.model.flags import maintenance_words
 from fleettui.model.route import Rejection, RouteQuery
-from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
+from fleettui.model.snapshot import MachineSnapshot
 
 FRESH_INTERVALS = 2
 NO_DATA_CODES = frozenset({"not_approved", "key_changed", "offline", "timeout", "stale"})
@@ -68,7 +69,7 @@ def flag_rejections(snapshot: MachineSnapshot, now: float) -> list[Rejection]:
     found = []
     flag = snapshot.maintenance
     if flag is not None:
-        found.append(Rejection("maintenance", maintenance_text(flag, now)))
+        found.append(Rejection("maintenance", maintenance_words(flag, now)))
     drain = snapshot.drain
     if drain is not None:
         suffix = f"{_quoted(drain.reason)} by {drain.by} since {day_and_time(drain.since, now)}"
@@ -77,17 +78,6 @@ def flag_rejections(snapshot: MachineSnapshot, now: float) -> list[Rejection]:
         else:
             found.append(Rejection("draining", f"draining ({drain.state}){suffix}"))
     return found
-
-
-def maintenance_text(flag: MaintenanceFlag, now: float, utc_offset_s: int | None = None) -> str:
-    """`maintenance "fan swap" by mia since 12:03, until 14:00`; past its time it is overdue, never over."""
-    text = (
-        f"maintenance{_quoted(flag.reason)} by {flag.by} since {day_and_time(flag.since, now, utc_offset_s)}"
-    )
-    if flag.until is None:
-        return text
-    word = "until" if flag.until > now else "overdue since"
-    return f"{text}, {word} {day_and_time(flag.until, now, utc_offset_s)}"
 
 
 def _quoted(reason: str | None) -> str:

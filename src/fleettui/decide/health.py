@@ -7,11 +7,11 @@ They are local where the caller gives `utc_offset_s`, else they say UTC.
 from __future__ import annotations
 
 from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
-from fleettui.decide.filters import maintenance_text
 from fleettui.decide.gpu_reasons import gpu_reasons
 from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
 from fleettui.decide.trust_reasons import trust_reason
 from fleettui.model.clock import hh_mm
+from fleettui.model.flags import maintenance_words
 from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
 
 SILENCE_INTERVALS = 3
@@ -52,7 +52,7 @@ def _expected(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -
     flag = snapshot.maintenance
     if flag is None:
         return ()
-    return (Reason("note", "expected", f"expected: {maintenance_text(flag, now, utc_offset_s)}"),)
+    return (Reason("note", "expected", f"expected: {maintenance_words(flag, now, utc_offset_s)}"),)
 
 
 def silence_limit_s(interval_s: float) -> float:

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from fleettui.config.machine_folder import MachineFiles
 from fleettui.fleet.flags import FlagBook
-from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.trust_words import login_user
 from fleettui.model.flags import MaintenanceChange, MaintenanceResult
 from fleettui.model.literal import Literal
@@ -18,6 +16,8 @@ from fleettui.probes.clean import clean_text
 from fleettui.store.database import StoreError
 
 if TYPE_CHECKING:
+    from fleettui.config.machine_folder import MachineFiles
+    from fleettui.fleet.record import MachineRecord
     from fleettui.store.flags import Change
 
 REASON_LIMIT = 200

@@ -11,7 +11,7 @@ from fleettui.model.clock import iso_utc
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.residency import cards_of_copy, shares_of
-from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceFlag
 from fleettui.model.unknown import T, Unknown
 from fleettui.view.host_document import host_document
 from fleettui.view.telemetry_document import GIB, Document, gib, known, rounded, telemetry_document, tidy
@@ -53,7 +53,7 @@ def machine_document(snapshot: MachineSnapshot, now: float) -> Document:
         "installed": _engines_or(snapshot, is_online, [_installed(model) for model in snapshot.installed]),
         "engines": [_engine(engine) for engine in snapshot.engines],
         "system": _system(snapshot),
-        "maintenance": _maintenance(snapshot),
+        "maintenance": maintenance_document(snapshot.maintenance),
         "drain": _drain(snapshot),
         "last_seen": _time(snapshot.last_seen),
         "age_s": _age(snapshot.age_s(now)),
@@ -156,8 +156,8 @@ def _system(snapshot: MachineSnapshot) -> Document | None:
     }
 
 
-def _maintenance(snapshot: MachineSnapshot) -> Document:
-    flag = snapshot.maintenance
+def maintenance_document(flag: MaintenanceFlag | None) -> Document:
+    """The `maintenance` of a machine; `on` stays true past `until`."""
     if flag is None:
         return {"on": False, "reason": None, "by": None, "since": None, "until": None}
     return {

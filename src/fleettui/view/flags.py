@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def flag_texts(snapshot: MachineSnapshot, now: float) -> list[str]:
-    """`maintenance "fan swap" mia, 2h, 30m left` (`5m overdue` past its time), `draining "new card" mia, 3m`."""
+    """`maintenance "fan swap" mia, 2h, 30m left` (past its time `5m overdue`), `drained "x" mia, 3m`."""
     found = []
     maintenance, drain = snapshot.maintenance, snapshot.drain
     if maintenance is not None:

@@ -34,10 +34,17 @@ def check_lines(
     return [*problem_lines(problems), f"{found}; {good} can be used"]
 
 
-def machine_lines(machines: Sequence[Machine], trust: Mapping[str, ListedTrust]) -> list[str]:
-    """A table of the declared machines: name, role, engine's address, trust, GPUs, models, tags."""
-    head = ("MACHINE", "ROLE", "ADDRESS", "TRUST", "GPUS", "MODELS", "TAGS")
+def machine_lines(
+    machines: Sequence[Machine], trust: Mapping[str, ListedTrust], flags: Mapping[str, str] | None = None
+) -> list[str]:
+    """A table of the declared machines: name, role, engine's address, trust, GPUs, models, tags, and flags
+    where there are any."""
+    head: tuple[str, ...] = ("MACHINE", "ROLE", "ADDRESS", "TRUST", "GPUS", "MODELS", "TAGS")
     table = [head, *(_machine_fields(machine, trust.get(machine.name)) for machine in machines)]
+    told = [clean((flags or {}).get(machine.name, "")) for machine in machines]
+    if any(told):
+        head = (*head, "FLAGS")
+        table = [(*fields, text) for fields, text in zip(table, ["FLAGS", *told], strict=True)]
     widths = [max(cell_width(row[index]) for row in table) for index in range(len(head))]
     return ["  ".join(map(fit, row, widths)).rstrip() for row in table]
 
