@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from builders import NOW, make_fleet, make_snapshot
+from builders import NOW, make_fleet, make_machine, make_offline, make_snapshot
 from fleettui.decide.health import judge_health
 from fleettui.model.clock import day_and_time
+from fleettui.model.flags import MaintenanceChange, MaintenanceResult
 from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
-from fleettui.view.flags import flag_texts
+from fleettui.view.flags import flag_cells, flag_texts
+from fleettui.view.glyphs import UNICODE
+from fleettui.view.maintenance_text import change_document, change_lines
 from fleettui.view.oneshot import status_lines
+from fleettui.view.problems import machine_lines
 from fleettui.view.summary import summarize, summary_cells
-from sample_fleet import make_offline
 
 SWAP = MaintenanceFlag("fan swap", "mia", NOW - 7200)
 
@@ -31,6 +34,14 @@ def test_a_chip_says_why_who_how_long_and_when_it_is_to_end() -> None:
 def test_past_its_time_it_is_overdue_and_still_there() -> None:
     assert chips(MaintenanceFlag(None, "mia", NOW - 7200, NOW)) == ["maintenance mia, 2h, 0s overdue"]
     assert chips(MaintenanceFlag(None, "mia", NOW - 7200, NOW - 300)) == ["maintenance mia, 2h, 5m overdue"]
+
+
+def test_an_overdue_chip_stands_out() -> None:
+    def tones(until: float | None) -> list[str]:
+        snapshot = make_snapshot(maintenance=MaintenanceFlag(None, "mia", NOW - 60, until))
+        return [cell.tone for cells in flag_cells(snapshot, NOW, UNICODE) for cell in cells]
+
+    assert (tones(None), tones(NOW + 1), tones(NOW)) == (["accent"], ["accent"], ["warn"])
 
 
 def test_a_hostile_reason_is_cleaned_where_it_is_shown() -> None:
@@ -78,3 +89,49 @@ def test_a_moment_of_another_day_has_its_date() -> None:
     assert day_and_time(NOW - 86_400, NOW) == "2026-11-29 14:03 UTC"
     assert day_and_time(NOW + 36_000, NOW, 0) == "2026-12-01 00:03"
     assert day_and_time(NOW, NOW, 36_000) == "2026-12-01 00:03"[11:], "the same day there"
+
+
+CHANGE = MaintenanceChange(
+    (
+        MaintenanceResult("ada", None, SWAP),
+        MaintenanceResult("bora", SWAP, MaintenanceFlag("move", "tom", NOW - 7200, NOW + 3600)),
+        MaintenanceResult("cleo", SWAP, SWAP),
+        MaintenanceResult("dora", SWAP, None),
+        MaintenanceResult("e\x1b[2Jnno", None, None),
+    )
+)
+
+
+def test_a_change_in_words() -> None:
+    swap = 'maintenance "fan swap" by mia since 13:03'
+    assert change_lines(CHANGE, NOW, 3600) == [
+        f"ada: {swap}; not routed from now on, nothing is unloaded",
+        f'bora: maintenance "move" by tom since 13:03, until 16:03; before: {swap}',
+        f"cleo: {swap}; unchanged",
+        f"dora: out of maintenance; it was: {swap}",
+        "e [2Jnno: not in maintenance; unchanged",
+    ]
+
+
+def test_a_change_as_a_document() -> None:
+    document = change_document(CHANGE, NOW)
+    outcomes = [machine["outcome"] for machine in document["machines"]]
+    assert outcomes == ["on", "changed", "already_on", "off", "already_off"]
+    assert document["machines"][1]["maintenance"] == {
+        "on": True,
+        "reason": "move",
+        "by": "tom",
+        "since": "2026-11-30T12:03:12Z",
+        "until": "2026-11-30T15:03:12Z",
+    }
+    assert document["machines"][1]["before"]["reason"] == "fan swap"
+
+
+def test_the_list_of_machines_has_a_column_of_flags_where_there_are_any() -> None:
+    machines = [make_machine("ada", gpus=1), make_machine("bora", gpus=1)]
+    plain = machine_lines(machines, {})
+    assert "FLAGS" not in plain[0]
+    head, ada, bora = machine_lines(machines, {}, {"bora": "maintenance by mia since 12:03", "gone": "x"})
+    assert head == f"{plain[0]}  FLAGS"
+    assert ada == plain[1]
+    assert bora[len(plain[0]) + 2 :] == "maintenance by mia since 12:03"

@@ -40,5 +40,5 @@ def maintenance_words(flag: MaintenanceFlag, now: float, utc_offset_s: int | Non
     text = f"maintenance{reason} by {flag.by} since {day_and_time(flag.since, now, utc_offset_s)}"
     if flag.until is None:
         return text
-    word = "until" if flag.until > now else "overdue since"
+    word = "overdue since" if flag.is_overdue(now) else "until"
     return f"{text}, {word} {day_and_time(flag.until, now, utc_offset_s)}"

@@ -104,6 +104,11 @@ class MaintenanceFlag:
     by: str
     since: float
     until: float | None = None
+    """When it should be over. It ends nothing: only the operator knows whether the work is done."""
+
+    def is_overdue(self, now: float) -> bool:
+        """Past its time, and still on."""
+        return self.until is not None and now >= self.until
 
 
 DrainState = Literal["planned", "running", "drained", "blocked", "failed", "cancelled"]

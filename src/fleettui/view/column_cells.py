@@ -107,7 +107,7 @@ def age(view: MachineView, width: int) -> Cells:
 
 def note(view: MachineView, width: int) -> Cells:
     """Flags, then the most severe reason and how many more there are."""
-    parts = [*flag_cells(view.snapshot, view.now, view.layout)]
+    parts = [*flag_cells(view.snapshot, view.now, view.layout.glyphs)]
     reasons = view.snapshot.reasons
     if reasons and not view.is_expanded and not (is_severe(reasons[0]) and is_note_short(view, width)):
         first = Cell(clean(reasons[0].text), SEVERITY_TONES[reasons[0].severity])
@@ -132,7 +132,7 @@ def is_note_short(view: MachineView, width: int) -> bool:
 
 def _note_room(view: MachineView, width: int) -> int:
     """Columns of a note left for the first reason."""
-    flags = flag_cells(view.snapshot, view.now, view.layout)
+    flags = flag_cells(view.snapshot, view.now, view.layout.glyphs)
     return width - width_of(join_cells(flags, "  ")) - (2 if flags else 0) - len(_more_text(view))
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
 from fleettui.view.cells import Cell, Cells
+from fleettui.view.glyphs import Glyphs
 from fleettui.view.text import clean
 from fleettui.view.units import duration, remaining
-
-if TYPE_CHECKING:
-    from fleettui.view.layout import Layout
 
 
 def flag_texts(snapshot: MachineSnapshot, now: float) -> list[str]:
@@ -18,22 +14,29 @@ def flag_texts(snapshot: MachineSnapshot, now: float) -> list[str]:
     found = []
     maintenance, drain = snapshot.maintenance, snapshot.drain
     if maintenance is not None:
-        text = (
-            f"maintenance{_quoted(maintenance.reason)} {maintenance.by}, {duration(now - maintenance.since)}"
-        )
-        if maintenance.until is not None:
-            left = maintenance.until - now
-            text += f", {remaining(left)} left" if left > 0 else f", {duration(-left)} overdue"
-        found.append(clean(text))
+        found.append(_maintenance_text(maintenance, now))
     if drain is not None:
         word = "drained" if drain.state == "drained" else f"drain {drain.state}"
         found.append(clean(f"{word}{_quoted(drain.reason)} {drain.by}, {duration(now - drain.since)}"))
     return found
 
 
-def flag_cells(snapshot: MachineSnapshot, now: float, layout: Layout) -> list[Cells]:
-    """One group of cells for each flag."""
-    return [(Cell(f"{layout.glyphs.flag} {text}", "accent"),) for text in flag_texts(snapshot, now)]
+def flag_cells(snapshot: MachineSnapshot, now: float, glyphs: Glyphs) -> list[Cells]:
+    """One group of cells for each flag; a maintenance past its time wants a look."""
+    flag = snapshot.maintenance
+    overdue = None if flag is None or not flag.is_overdue(now) else _maintenance_text(flag, now)
+    return [
+        (Cell(f"{glyphs.flag} {text}", "warn" if text == overdue else "accent"),)
+        for text in flag_texts(snapshot, now)
+    ]
+
+
+def _maintenance_text(flag: MaintenanceFlag, now: float) -> str:
+    text = f"maintenance{_quoted(flag.reason)} {flag.by}, {duration(now - flag.since)}"
+    if flag.until is not None:
+        left = flag.until - now
+        text += f", {duration(-left)} overdue" if flag.is_overdue(now) else f", {remaining(left)} left"
+    return clean(text)
 
 
 def _quoted(reason: str | None) -> str:

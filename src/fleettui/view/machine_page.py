@@ -10,7 +10,7 @@ from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
 from fleettui.view.column_cells import HEALTH_TONES, SEVERITY_TONES
-from fleettui.view.flags import flag_texts
+from fleettui.view.flags import flag_cells
 from fleettui.view.layout import Layout
 from fleettui.view.machine_gpus import gpu_lines, process_lines
 from fleettui.view.machine_models import engine_lines, loaded_lines, model_lines
@@ -82,7 +82,7 @@ def _state_lines(view: MachineView) -> list[Line]:
     for reason in snapshot.reasons:
         wrapped = wrap(clean(reason.text), max(20, view.layout.width - 4))
         lines += [(Cell(f"  {line}", SEVERITY_TONES[reason.severity]),) for line in wrapped]
-    lines += [(Cell(f"{glyphs.flag} {text}", "accent"),) for text in flag_texts(snapshot, view.now)]
+    lines += flag_cells(snapshot, view.now, glyphs)
     where = clean(link.address or snapshot.machine.hostname)
     words = {"up": f"connected to {where}", "connecting": f"connecting to {where}", "never": "not asked yet"}
     text = words.get(link.state, f"not connected to {where}")

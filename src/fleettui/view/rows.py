@@ -127,7 +127,11 @@ def _flags_only(view: MachineView, column: Column, width: int) -> Cells:
     from fleettui.view.cells import join_cells
     from fleettui.view.flags import flag_cells
 
-    cells = join_cells(flag_cells(view.snapshot, view.now, view.layout), "  ") if column.key == "note" else ()
+    cells = (
+        join_cells(flag_cells(view.snapshot, view.now, view.layout.glyphs), "  ")
+        if column.key == "note"
+        else ()
+    )
     return fit_cells(cells, width, "left", view.layout.glyphs.ellipsis)
 
 
