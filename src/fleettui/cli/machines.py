@@ -66,7 +66,7 @@ def _list(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:
 def _flag_words(folders: Folders) -> dict[str, str]:
     """`maintenance "fan swap" by mia since 12:03` by machine; what cannot be read is told on stderr."""
     from fleettui.fleet.flags import FlagBook
-    from fleettui.model.flags import maintenance_words
+    from fleettui.model.flag_words import maintenance_words
 
     book = FlagBook(folders.state_dir, folders.machines_dir)
     book.refresh()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.clock import day_and_time
-from fleettui.model.flags import maintenance_words
+from fleettui.model.flag_words import maintenance_words
 from fleettui.model.route import Rejection, RouteQuery
 from fleettui.model.snapshot import MachineSnapshot
 

@@ -11,7 +11,7 @@ from fleettui.decide.gpu_reasons import gpu_reasons
 from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
 from fleettui.decide.trust_reasons import trust_reason
 from fleettui.model.clock import hh_mm
-from fleettui.model.flags import maintenance_words
+from fleettui.model.flag_words import maintenance_words
 from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
 
 SILENCE_INTERVALS = 3

@@ -1,8 +1,7 @@
-"""Flags of machines in words, and what became of them when the operator changed them."""
+"""What became of the flags of machines when the operator changed them."""
 
 from __future__ import annotations
 
-from fleettui.model.clock import day_and_time
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MaintenanceFlag
 
@@ -32,13 +31,3 @@ class MaintenanceChange:
     def changed(self) -> tuple[MaintenanceResult, ...]:
         """The machines whose flag is another one now."""
         return tuple(result for result in self.results if result.is_changed)
-
-
-def maintenance_words(flag: MaintenanceFlag, now: float, utc_offset_s: int | None = None) -> str:
-    """`maintenance "fan swap" by mia since 12:03, until 14:00`; past its time it is overdue, never over."""
-    reason = f' "{flag.reason}"' if flag.reason else ""
-    text = f"maintenance{reason} by {flag.by} since {day_and_time(flag.since, now, utc_offset_s)}"
-    if flag.until is None:
-        return text
-    word = "overdue since" if flag.is_overdue(now) else "until"
-    return f"{text}, {word} {day_and_time(flag.until, now, utc_offset_s)}"

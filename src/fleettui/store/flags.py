@@ -48,9 +48,19 @@ def load_flags(store: Store, machines_dir: str) -> tuple[int, Flags]:
 def with_present_flags(store: Store, machines_dir: str, fleet: FleetSnapshot) -> FleetSnapshot:
     """A stored fleet with the flags of this moment: one set since then holds at once. Raises StoreError."""
     _, flags = load_flags(store, machines_dir)
-    if all(machine.maintenance == flags.get(machine.machine.name) for machine in fleet.machines):
+    odd = {
+        machine.machine.name
+        for machine in fleet.machines
+        if machine.maintenance != flags.get(machine.machine.name)
+    }
+    if not odd:
         return fleet
-    machines = [replace(machine, maintenance=flags.get(machine.machine.name)) for machine in fleet.machines]
+    machines = [
+        replace(machine, maintenance=flags.get(machine.machine.name))
+        if machine.machine.name in odd
+        else machine
+        for machine in fleet.machines
+    ]
     return replace(fleet, machines=tuple(machines))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fleettui.model.flags import MaintenanceChange, MaintenanceResult, maintenance_words
+from fleettui.model.flag_words import maintenance_words
+from fleettui.model.flags import MaintenanceChange, MaintenanceResult
 from fleettui.view.document import maintenance_document
 from fleettui.view.telemetry_document import Document
 from fleettui.view.text import clean
