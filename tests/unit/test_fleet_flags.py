@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -179,11 +180,20 @@ def service_on(tmp_path: Path) -> FleetService:
 
 async def until(service: FleetService, wanted: set[str]) -> FleetSnapshot:
     """The first snapshot in which exactly these machines are in maintenance."""
+    return await until_so(
+        service,
+        lambda fleet: (
+            {machine.name for machine in fleet.machines if machine.maintenance is not None} == wanted
+        ),
+    )
+
+
+async def until_so(service: FleetService, is_so: Callable[[FleetSnapshot], bool]) -> FleetSnapshot:
+    """The first snapshot of both machines of which that holds."""
     found: asyncio.Future[FleetSnapshot] = asyncio.get_running_loop().create_future()
 
     def look(fleet: FleetSnapshot) -> None:
-        names = {machine.name for machine in fleet.machines if machine.maintenance is not None}
-        if len(fleet.machines) == 2 and names == wanted and not found.done():
+        if len(fleet.machines) == 2 and is_so(fleet) and not found.done():
             found.set_result(fleet)
 
     end = service.subscribe(look)
@@ -214,6 +224,28 @@ def test_a_running_service_sets_undoes_and_follows(tmp_path: Path) -> None:
             with pytest.raises(FlagError, match="no machine is named 'zoe'"):
                 await service.flags.set_maintenance(["ada", "zoe"], is_on=True)
             await until(service, {"bora"})
+        finally:
+            await service.stop()
+
+    asyncio.run(work())
+
+
+def test_an_outage_is_expected_as_soon_as_the_flag_is_set_and_no_longer(tmp_path: Path) -> None:
+    def codes(fleet: FleetSnapshot) -> tuple[str, ...]:
+        ada = fleet.find("ada")
+        assert ada is not None
+        return tuple(reason.code for reason in ada.reasons) if ada.health == "offline" else ()
+
+    async def work() -> None:
+        service = service_on(tmp_path)
+        assert service.flags is not None
+        await service.start()
+        try:
+            await until_so(service, lambda fleet: codes(fleet) == ("ssh_connect",))
+            await service.flags.set_maintenance(["ada"], is_on=True)
+            await until_so(service, lambda fleet: codes(fleet) == ("ssh_connect", "expected"))
+            await service.flags.set_maintenance(["ada"], is_on=False)
+            await until_so(service, lambda fleet: codes(fleet) == ("ssh_connect",))
         finally:
             await service.stop()
 
