@@ -43,7 +43,7 @@ def run_dashboard(folders: Folders) -> int:
     problems = [*look_problems(look), *(f"keys.{action}: {text}" for action, text in key_problems(look.keys))]
     if problems:
         raise CommandError(f"{resolve_settings_file()} cannot be followed", *problems)
-    return run_serving(run_app(make_service(folders, "dashboard"), look))
+    return run_serving(run_app(make_service(folders, "dashboard", dress.history_minutes), look))
 
 
 def log_to_file(folders: Folders) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fleettui.model.machine import ConfigProblem
 
 DEFAULT_INTERVAL_S = 2.0
+DEFAULT_HISTORY_MINUTES = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Appearance:
     columns: tuple[str, ...] | None = None
     limits: tuple[tuple[float, float], ...] = ()
     """Thresholds of memory, utilisation and temperature; empty: the default ones."""
+    history_minutes: float = DEFAULT_HISTORY_MINUTES
+    """Length of the graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ def resolve_folders(arguments: Namespace) -> Folders:
             keys=dict(settings.keys),
             columns=settings.columns,
             limits=(at.memory, at.utilisation, at.temperature),
+            history_minutes=settings.history_minutes or DEFAULT_HISTORY_MINUTES,
         )
     return Folders(
         machines_dir=resolve_machines_dir(getattr(arguments, "machines", None), machines_setting),

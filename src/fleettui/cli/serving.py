@@ -48,9 +48,15 @@ async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
     return 128 + came[0] if came else exit_code
 
 
-def make_service(folders: Folders, writer: str) -> FleetService:
-    """The service over the folder's machines, not started; `writer` names who stores its snapshots."""
-    settings = FleetSettings(folders.machines_dir, folders.interval_s, state_dir=folders.state_dir)
+def make_service(folders: Folders, writer: str, history_minutes: float | None = None) -> FleetService:
+    """The service over the folder's machines, not started; `writer` names who stores its snapshots.
+    `history_minutes`: keep samples for graphs that long."""
+    settings = FleetSettings(
+        folders.machines_dir,
+        folders.interval_s,
+        state_dir=folders.state_dir,
+        history_minutes=history_minutes,
+    )
     keeper = SnapshotKeeper(folders.state_dir, writer)
     # Keepalives go by the same rule as the silence of the fact channel: 3 intervals, 6 s at least.
     connector = Connector(ConnectorSettings.from_environment(silence_s=silence_limit_s(folders.interval_s)))

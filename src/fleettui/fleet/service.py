@@ -16,6 +16,7 @@ from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.driver_watch import DriverWatch
 from fleettui.fleet.event_log import make_event_log
 from fleettui.fleet.flags import FlagBook
+from fleettui.fleet.history import keep_history
 from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.maintenance import FlagOperations
@@ -66,6 +67,8 @@ class FleetSettings:
     """Names to poll; None is all."""
     state_dir: str | None = None
     """Folder of the state database with the decisions about host keys; None: nothing was decided."""
+    history_minutes: float | None = None
+    """How long samples are kept for graphs; None: none are."""
 
 
 class FleetService:
@@ -119,6 +122,8 @@ class FleetService:
         self.bus = SnapshotBus(
             FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
         )
+        self.history = keep_history(self.bus, settings.history_minutes, settings.interval_s)
+        """Samples for graphs; None where `history_minutes` is."""
         self.events = make_event_log(settings.machines_dir, keeper, self._gate, clock)
 
     # -- what front ends use ------------------------------------------------------------------------
