@@ -38,6 +38,7 @@ OCCASIONS: dict[When, str] = {
     "driver": "once a driver",
     "asked": "when you press `r` and there was none, and in `machines doctor`",
     "doctor": "only in `machines doctor`",
+    "logs": "only in `fleettui logs MACHINE`",
     "engine": "only where SSH forwarding is refused and a direct connection fails",
 }
 LOOP_TITLES: dict[LoopKind, str] = {
@@ -45,6 +46,7 @@ LOOP_TITLES: dict[LoopKind, str] = {
     "gpu": "`fleettui-gpu`: cards, and what runs on them",
     "engine": "`fleettui-engine`: engines, where nothing else reaches them",
     "doctor": "`fleettui-doctor`: `fleettui machines doctor`",
+    "logs": "`fleettui-logs`: `fleettui logs MACHINE`",
 }
 
 KEY_LINE = (

@@ -50,6 +50,10 @@ OWN_SAMPLES: Mapping[str, bytes] = {
     "clock": b"1796030488.471197737",
     "who": b"/usr/bin/fish\nops\nops video render\n",
     "journal": b"-- Logs begin at Mon 2026-01-05 --\n2026-11-30T09:00:00+0000 ada kernel: usb 1-1: new device\n",
+    "log": b"2026-03-10T09:15:30+0000 ada kernel: NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.\n"
+    b"2026-03-10T09:15:31+01:00 ada ollama[174]: \x1b[31mlevel=INFO\x1b[0m\n      goes on\n-- Reboot --\nrc 0\n",
+    "dmesg": b"5122.20\n[ 5100.204417] NVRM: loading\n[bad] x\n<6>[ 5101.5] usb 1-1: new device\n",
+    "logfiles": b"== /var/log/ollama.log\n[GIN] 200 \x1b[97m\n=x /var/log/messages\n== /etc/shadow\nroot\n",
     "root": b"/dev/vda ext4 rw,relatime",
     "listen": b"   0: 0100007F:2CAA 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0 0 1\n"
     b"   1: 00000000000000000000000001000000:2CAA 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 1\n",

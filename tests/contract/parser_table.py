@@ -37,6 +37,7 @@ from fleettui.probes import (
     frames,
     loops,
     lsblk,
+    machine_logs,
     memory,
     memory_details,
     net,
@@ -277,6 +278,12 @@ READERS: tuple[Reader, ...] = (
       why_any_number="exit codes are told"),
     R("doctor.parse_root", lambda g: doctor.parse_root(g.a), "own/root own/long-root"),
     R("doctor.parse_listen", lambda g: doctor.parse_listen(g.a, 11434), "own/listen"),
+    # -- logs
+    R("machine_logs.parse_log", lambda g: machine_logs.parse_log(g.a, g.code), "own/log own/journal",
+      why_any_number="seconds since the epoch of a date"),
+    R("machine_logs.parse_dmesg", lambda g: machine_logs.parse_dmesg(g.a, 1.79e9, 900.0), "own/xid own/dmesg",
+      why_any_number="seconds since the epoch, by the uptime"),
+    R("machine_logs.parse_log_files", lambda g: machine_logs.parse_log_files(g.a), "own/logfiles"),
     # -- engines
     R("engines.answers.judge_answer", lambda g: answers.judge_answer(g.status, g.headers, g.a).error, ENGINE,
       why_any_number="HTTP status codes are told"),

@@ -31,6 +31,7 @@ class CommandError(Exception):
         bodies: dict[str | None, dict[str, object]] = {
             "route": {"chosen": None, "candidates": [], "rejected": []},
             "events": {"events": []},
+            "logs": {"lines": []},
         }
         body: dict[str, object] = bodies.get(command, {"machines": []})
         return {"schema": 1, **body, "errors": [problem], "exit_code": self.exit_code}

@@ -74,6 +74,7 @@ def build_parser() -> Parser:
     _add_maintenance(commands, options)
     _add_machines(commands, options)
     _add_events(commands, options)
+    _add_logs(commands, options)
     _add_config(commands, options)
     _add_demo(commands, _global_options(has_folders=False))
     return parser
@@ -200,13 +201,13 @@ def _add_doctor(verbs: Any, options: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_config(commands: Any, options: argparse.ArgumentParser) -> None:
 def _add_maintenance(commands: Any, options: argparse.ArgumentParser) -> None:
     parser = _add(commands, "maintenance", options, "Take machines out of routing and bring them back.")
     verbs = parser.add_subparsers(dest="verb", metavar="on|off", required=True)
     add_maintenance_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
 
 
+def _add_config(commands: Any, options: argparse.ArgumentParser) -> None:
     parser = _add(commands, "config", options, "Show and check the settings.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     add_config_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
@@ -216,6 +217,12 @@ def _add_events(commands: Any, options: argparse.ArgumentParser) -> None:
     from fleettui.cli.events_grammar import CODES, DESCRIPTION, add_events_options
 
     add_events_options(_add(commands, "events", options, DESCRIPTION, CODES), _argument_type)
+
+
+def _add_logs(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.logs_grammar import CODES, DESCRIPTION, add_logs_options
+
+    add_logs_options(_add(commands, "logs", options, DESCRIPTION, CODES), _argument_type)
 
 
 def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:

@@ -94,18 +94,22 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.events import events_command
 
         return events_command
+    if arguments.command == "logs":
+        from fleettui.cli.logs import logs_command
+
+        return logs_command
     if arguments.command == "config":
         from fleettui.cli.config import config_command
 
         return config_command
-    if arguments.command == "demo":
-        from fleettui.cli.demo import demo_command
-
-        return demo_command
     if arguments.command == "maintenance":
         from fleettui.cli.maintenance import maintenance_command
 
         return maintenance_command
+    if arguments.command == "demo":
+        from fleettui.cli.demo import demo_command
+
+        return demo_command
     if arguments.command == "status" or not output.is_terminal():
         from fleettui.cli.status import status_command
 

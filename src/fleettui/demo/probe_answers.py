@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleettui.demo.doctor_answers import DOCTOR_SECTIONS, doctor_answer
 from fleettui.demo.facts_answers import FACTS
+from fleettui.demo.log_answers import LOG_SECTIONS, log_answer
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.probes.loops_gpu import FAST_FIELDS
 
@@ -36,6 +37,8 @@ def answer_section(machine: SimulatedMachine, section: str, now: float) -> Answe
         code, text = 0, "/usr/bin/nvidia-smi" if machine.plan.cards else ""
     elif name in FACTS:
         code, text = 0, FACTS[name](machine, now)
+    elif name in LOG_SECTIONS:
+        code, text = log_answer(machine, section)
     elif name in DOCTOR_SECTIONS:
         code, text = doctor_answer(machine, name)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from hashlib import sha256
 
 import asyncssh
@@ -11,8 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from fleettui.demo.clock import DemoClock
+from fleettui.demo.doctor_answers import PERMISSION_HINT
 from fleettui.demo.engine_server import EngineServer, whole_answer
 from fleettui.demo.listeners import BACKLOG, LOOPBACK, LoopbackPort
+from fleettui.demo.log_answers import journal_lines, may_read_journal
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.openssh_manners import speak_as_openssh
 from fleettui.demo.probe_answers import answer_section
@@ -22,6 +25,8 @@ from fleettui.probes.loops import parse_loop_command
 CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com",
            "aes256-ctr", "aes128-ctr")  # fmt: skip
 MAX_LINE = 4096
+FOLLOW_MARK = b"\x1e\n"
+FOLLOW_PERIOD_S = 1.0
 NOT_FOUND_EXIT = 127
 CURL_REFUSED_EXIT = 7
 
@@ -77,10 +82,35 @@ class LoopSession(asyncssh.SSHServerSession[bytes]):
         while b"\n" in self._buffer:
             line, self._buffer = self._buffer.split(b"\n", 1)
             request = parse_request(line)
-            if request is not None:
+            if request is not None and request[1][:1] and request[1][0].startswith("follow:"):
+                self._start_following(request[1][0])
+            elif request is not None:
                 self._channel.write(self._machine.frame(self._token, *request))
         if len(self._buffer) > MAX_LINE:
             self._buffer = b""
+
+    def _start_following(self, section: str) -> None:
+        """Journal lines without end, as `follow` of the logs loop has them."""
+        if self._channel is None:
+            return
+        _, _, argument = section.partition(":")
+        seconds, _, unit = argument.partition(":")
+        self._channel.write(FOLLOW_MARK)
+        if not may_read_journal(self._machine.simulated):
+            self._channel.write(f"{PERMISSION_HINT}\n".encode())
+            return
+        self._send_lines(time.time() - float(seconds if seconds.isdigit() else 0), unit)
+
+    def _send_lines(self, start_s: float, unit: str) -> None:
+        if self._channel is None or self._channel.is_closing():
+            return
+        now = time.time()
+        for line in journal_lines(self._machine.simulated, start_s, now, unit):
+            self._channel.write(f"{line}\n".encode())
+        asyncio.get_running_loop().call_later(FOLLOW_PERIOD_S, self._send_lines, now, unit)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._channel = None
 
     def eof_received(self) -> bool:
         if self._channel is not None:

@@ -14,10 +14,17 @@ from fleettui.probes.loops import LoopKind, loop_command
 from fleettui.probes.loops_amd import AMD_TOOL_LIMIT_S, HWMON_FILES, SYSFS_FILES
 from fleettui.probes.loops_df import DF_LIMIT_S
 from fleettui.probes.loops_gpu import APPS_FIELDS, CONDITION_FIELDS, FAST_FIELDS, TOOL_LIMIT_S, XIDS_KEPT
+from fleettui.probes.loops_logs import (
+    DMESG_LINES_KEPT,
+    FILE_LINES_KEPT,
+    JOURNAL_LIMIT_S,
+    LOG_BYTES_KEPT,
+    LOG_FILES,
+)
 
 When = Literal[
     "tick", "memory", "disks", "processes", "minute", "condition", "amd tool", "connection", "driver",
-    "asked", "doctor", "engine",
+    "asked", "doctor", "engine", "logs",
 ]  # fmt: skip
 """How often; each has a period or an occasion in fleet/needs.py and in scripts/remote_commands.py."""
 
@@ -281,6 +288,48 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
     RemoteCommand("doctor", "root", "doctor", reads=("/proc/mounts",)),
     RemoteCommand("doctor", "listen", "doctor", ("grep -h … /proc/net/tcp /proc/net/tcp6",), limit_s=3),
     RemoteCommand("doctor", "disks", "doctor", ("df -lPkT",), limit_s=DF_LIMIT_S),
+    # -- logs
+    RemoteCommand(
+        "logs",
+        "log",
+        "logs",
+        (
+            "journalctl -q --no-pager -F _SYSTEMD_UNIT",
+            "journalctl -q --no-pager -F CONTAINER_NAME",
+            "journalctl --no-pager -o short-iso --since …",
+            f"tail -c {LOG_BYTES_KEPT}",
+        ),
+        note=f"the first two, to find the units of engines, only without `--unit`, 5 s each; the third "
+        f"{JOURNAL_LIMIT_S} s; shows what this account may read",
+    ),
+    RemoteCommand(
+        "logs",
+        "follow",
+        "logs",
+        (
+            "journalctl -q --no-pager -F _SYSTEMD_UNIT",
+            "journalctl -q --no-pager -F CONTAINER_NAME",
+            "journalctl -f --no-tail --no-pager -o short-iso --since …",
+        ),
+        note="with `--follow`; runs until you end it, and ends with the connection",
+    ),
+    RemoteCommand(
+        "logs",
+        "dmesg",
+        "logs",
+        ("dmesg", f"tail -n {DMESG_LINES_KEPT}"),
+        limit_s=3,
+        reads=("/proc/uptime",),
+        note="only where the journal cannot be read or there is none",
+    ),
+    RemoteCommand(
+        "logs",
+        "logfiles",
+        "logs",
+        (f"tail -n {FILE_LINES_KEPT} …", "tail -c 100000"),
+        limit_s=3,
+        note=f"only where the journal cannot be read or there is none; {', '.join(LOG_FILES)}",
+    ),
 )
 
 STARTING: Final[tuple[RemoteCommand, ...]] = tuple(

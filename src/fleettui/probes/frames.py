@@ -160,11 +160,11 @@ def _section_name(raw: bytes) -> str:
 
 
 _SECTION_HEAD = re.compile(rb"([a-z0-9_:/.-]{1,68}) ([0-9]{1,12}) ([0-9]{1,12})\n")
-_SECTION_BYTES = b"abcdefghijklmnopqrstuvwxyz0123456789_:/.-"
+_SECTION_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:/.@-"
 
 
 def is_section(name: bytes) -> bool:
-    """True for a section name: `[a-z0-9_:/.-]+`."""
+    """True for a section to ask for, arguments included: `[A-Za-z0-9_:/.@-]+`, one word to any shell."""
     return bool(name) and not name.translate(None, _SECTION_BYTES)
 
 

@@ -20,8 +20,9 @@ from fleettui.probes.loops_doctor import DOCTOR_LOOP
 from fleettui.probes.loops_engine import ENGINE_LOOP
 from fleettui.probes.loops_facts import FACTS_LOOP
 from fleettui.probes.loops_gpu import GPU_LOOP
+from fleettui.probes.loops_logs import LOGS_LOOP
 
-LoopKind = Literal["facts", "gpu", "engine", "doctor"]
+LoopKind = Literal["facts", "gpu", "engine", "doctor", "logs"]
 
 # t: token, n: a newline, I and J: marks of a frame, F: the frame so far, T: the form of timeout(1) that works
 # here (empty: none).
@@ -81,6 +82,7 @@ _PARTS: dict[LoopKind, tuple[str, str]] = {
     "gpu": (GPU_LOOP[0] + AMD_START, GPU_LOOP[1] + AMD_CASES),
     "engine": ENGINE_LOOP,
     "doctor": DOCTOR_LOOP,
+    "logs": LOGS_LOOP,
 }
 
 
