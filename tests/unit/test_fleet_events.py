@@ -160,8 +160,9 @@ def test_decisions_are_told_with_who_decided() -> None:
 ASKED = make_machine(engines=(EngineEndpoint("ollama", 11434),))
 
 
-def past(*machines: MachineSnapshot, events: Sequence[Event] = ()) -> Past:
-    return Past(FleetSnapshot(9, NOW - 3600, 2.0, machines, (), FLEET), NOW - 3600, tuple(events))
+def past(*machines: MachineSnapshot, events: Sequence[Event] = (), has_ended: bool = True) -> Past:
+    fleet = FleetSnapshot(9, NOW - 3600, 2.0, machines, (), FLEET)
+    return Past(fleet, NOW - 3600, has_ended, tuple(events))
 
 
 def test_what_changed_between_runs_is_one_event_once_the_machine_is_read() -> None:
@@ -187,12 +188,13 @@ def test_a_machine_that_cannot_be_read_is_compared_after_a_while() -> None:
     assert run.see(21, gone()) == ["ada offline: offline: refused"]
 
 
-def test_what_the_earlier_run_told_last_is_not_told_again() -> None:
-    run = Run(past(copies(BIG)))
-    found = run.see(0, copies(BIG, SMALL))
-    assert len(found) == 1
+def test_what_a_killed_run_told_after_it_stored_the_machine_is_not_told_again() -> None:
     told = Event(NOW - 3610, "ada", "loaded", "note", "x", subject="ollama:11434 qwen3:8b")
-    assert Run(past(copies(BIG), events=[told])).see(0, copies(BIG, SMALL)) == []
+    now = copies(BIG, SMALL)
+    assert len(Run(past(copies(BIG), events=[told])).see(0, now)) == 1
+    assert Run(past(copies(BIG), events=[told], has_ended=False)).see(0, now) == []
+    older = replace(told, at=NOW - 3700)
+    assert len(Run(past(copies(BIG), events=[older], has_ended=False)).see(0, now)) == 1
 
 
 def test_files_and_decisions_between_runs() -> None:

@@ -38,6 +38,8 @@ class Past:
     fleet: FleetSnapshot | None = None
     written_at: float = 0.0
     """Epoch seconds at which that run looked last."""
+    has_ended: bool = True
+    """In order, with everything stored; what a killed run stored is older than what it told."""
     events: tuple[Event, ...] = ()
 
 
@@ -72,7 +74,8 @@ class EventKeeper:
             return Past()
         if stored is None:
             return Past(events=events)
-        return Past(stored.fleet, stored.written_at, events)
+        has_ended = writer is None or not writer.owner
+        return Past(stored.fleet, stored.written_at, has_ended, events)
 
     def write(self, events: Sequence[Event], now: float) -> None:
         """Store them, if this is the process that writes; renews that claim. Never raises."""

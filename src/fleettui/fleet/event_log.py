@@ -24,7 +24,7 @@ from fleettui.decide.trust import TrustTable
 from fleettui.fleet.bus import SnapshotBus
 from fleettui.fleet.event_keeper import EventKeeper, Past
 from fleettui.fleet.event_watch import MachineWatch
-from fleettui.fleet.keeper import SnapshotKeeper
+from fleettui.fleet.keeper import WHOLE_PERIOD_S, SnapshotKeeper
 from fleettui.fleet.trust_gate import TrustGate
 from fleettui.model.event import Event
 from fleettui.model.machine import ConfigProblem
@@ -124,9 +124,9 @@ class EventLog:
         if past.fleet is None:
             return
         self._has_base, self._looked_at = True, past.written_at
-        self._told = frozenset(
-            _identity(event) for event in past.events if event.ended_at >= past.written_at - 60.0
-        )
+        if not past.has_ended:
+            limit = past.written_at - WHOLE_PERIOD_S
+            self._told = frozenset(_identity(event) for event in past.events if event.ended_at >= limit)
         self._problems = past.fleet.problems
         for machine in past.fleet.machines:
             self._watches[machine.machine.name] = MachineWatch(machine, past.written_at)

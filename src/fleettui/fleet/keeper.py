@@ -39,11 +39,16 @@ class SnapshotKeeper:
         loop = asyncio.get_running_loop()
         self._pending = loop.run_in_executor(self._thread, self._write, fleet)
 
-    async def close(self) -> None:
-        """Finish the last write and close the database."""
+    async def close(self, last: FleetSnapshot | None = None) -> None:
+        """Finish the last write and close the database. `last`: stored whole, where anything was stored, so
+        that the next run knows how this one left the machines."""
         if self._pending is not None:
             await asyncio.wait([self._pending], timeout=3.0)
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close_store)
+        loop = asyncio.get_running_loop()
+        if last is not None and self._whole_at:
+            self._whole_at = 0.0
+            await asyncio.wait([loop.run_in_executor(self._thread, self._write, last)], timeout=3.0)
+        await loop.run_in_executor(self._thread, self._close_store)
         self._thread.shutdown(wait=False)
 
     def _write(self, fleet: FleetSnapshot) -> None:

@@ -178,7 +178,7 @@ class FleetService:
         if self._closings:
             await asyncio.wait(self._closings, timeout=3.0)
         if self._keeper is not None:
-            await self._keeper.close()
+            await self._keeper.close(None if self.is_paused else self.snapshot)
         self._connector.close()
 
     def poll_now(self, name: str | None = None) -> None:
