@@ -14,7 +14,14 @@ from fleettui.fleet.bus import SnapshotBus
 from fleettui.fleet.history import MAX_GPUS, MAX_SLOTS, FleetHistory, Series, gpu_key, keep_history
 from fleettui.fleet.history_track import Packing, Track
 from fleettui.model.gpu import GpuCard, GpuFault
-from fleettui.model.readings import CpuReading, MemoryReading, NetInterface, NetReading
+from fleettui.model.readings import (
+    CpuReading,
+    DisksReading,
+    DiskUse,
+    MemoryReading,
+    NetInterface,
+    NetReading,
+)
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, SourceStatus
 from fleettui.model.unknown import Maybe, Unknown
 
@@ -97,12 +104,40 @@ def test_what_does_not_fit_or_is_no_load_is_no_number(card: GpuCard) -> None:
         assert plain(history.read("ada", name, 1, 2, gpu=gpu_key(card))) == [None]  # type: ignore[arg-type]
 
 
+def test_whatever_a_machine_claims_the_others_are_kept() -> None:
+    history = FleetHistory(60, 2.0)
+    liar = make_snapshot(
+        "aaa",
+        cpu=CpuReading(float("nan")),
+        memory=MemoryReading(10**400, 0),
+        net=NetReading((NetInterface("eno1", 1e300, float("inf")),)),
+        disks=DisksReading((DiskUse("/", "/dev/sda1", 1, 10**9, 1 - 10**9),)),
+        cards=[make_card(0, utilisation_percent=10**400, used_mib=10**400, temperature_c=-(10**400))],
+    )
+    history.record(fleet_at(START, liar, busy(10)))
+    names: tuple[Series, ...] = ("cpu", "ram", "rx", "tx", "disk")
+    assert [plain(history.read("aaa", name, 1, 2)) for name in names] == [[None]] * 5
+    assert plain(history.read("ada", "cpu", 1, 2)) == [10]
+
+
 def test_a_missing_answer_is_bridged_an_outage_is_a_gap_and_survives_the_reconnect() -> None:
     history = FleetHistory(60, 2.0)
     history.record(fleet_at(START, busy(10)))
     history.record(fleet_at(START + 4, busy(20)))  # one poll was missed
     history.record(fleet_at(START + 12, busy(30)))  # gone for 8 s
     assert plain(history.read("ada", "cpu", 7, 14)) == [10, 20, 20, None, None, None, 30]
+
+
+def test_a_slower_pace_leaves_no_holes_and_a_faster_one_keeps_the_last() -> None:
+    history = FleetHistory(60, 2.0)
+    for number in range(3):
+        fleet = fleet_at(START + 10 * number, busy(10 * number))
+        history.record(replace(fleet, interval_s=10.0))
+    assert plain(history.read("ada", "cpu", 11, 22)) == [0, 10, 10, 10, 10, 10, 20, 20, 20, 20, 20]
+    for number in range(1, 5):
+        fleet = fleet_at(START + 20 + number / 2, busy(40 + number))
+        history.record(replace(fleet, interval_s=0.5))
+    assert plain(history.read("ada", "cpu", 2, 4)) == [43, 44]
 
 
 def test_silence_shows_at_the_right_edge_after_a_missed_poll() -> None:
@@ -256,4 +291,5 @@ def test_a_track_is_what_a_table_of_its_slots_would_be(
         ]
         wanted.append(sum(known) / len(known) if known else None)
     assert plain(track.read(0, end, width, share, hold_s)) == pytest.approx(wanted)
-    assert len(track.read(0, end + 3, width, share, hold_s)) == width
+    for moved in (-30, -3, 3, 30):
+        assert len(track.read(0, end + moved, width, share, hold_s)) == width

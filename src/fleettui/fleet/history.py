@@ -39,6 +39,8 @@ _GPU_PACKINGS = (Packing("B"), Packing("H", -8), Packing("B"), Packing("H", 10))
 """VRAM in steps of 8 MiB up to 512 GiB, power in 0.1 W up to 6.5 kW."""
 _NO_TENTHS = 65_535
 _NAN = float("nan")
+_MOST = 1e18
+"""Machines may claim anything; this fits every array of floats."""
 _GPU_SERIES: tuple[GpuSeries, ...] = get_args(GpuSeries)
 _INDEX: dict[str, int] = {
     name: index for names in (get_args(MachineSeries), _GPU_SERIES) for index, name in enumerate(names)
@@ -48,6 +50,11 @@ _INDEX: dict[str, int] = {
 def gpu_key(card: GpuCard) -> str:
     """What a card's history is kept by: its UUID, its number where it has none."""
     return f"#{card.index}" if isinstance(card.uuid, Unknown) else card.uuid
+
+
+def _tenths(percent: Maybe[float]) -> int:
+    """A percentage as it is kept; what is none is no value."""
+    return _NO_TENTHS if isinstance(percent, Unknown) or not 0 <= percent <= 100 else int(percent * 10 + 0.5)
 
 
 def keep_history(bus: SnapshotBus, minutes: float | None, interval_s: float) -> FleetHistory | None:
@@ -169,15 +176,15 @@ class _MachineHistory:
         cpu, memory = snapshot.cpu, snapshot.memory
         if self._disk[0] is not snapshot.disks:  # read once a minute, kept with each sample
             full = fullest_disk_percent(snapshot)
-            self._disk = (snapshot.disks, _NO_TENTHS if isinstance(full, Unknown) else int(full * 10 + 0.5))
+            self._disk = (snapshot.disks, _tenths(full))
         received, sent = net_rates(snapshot)
         busy = NO_SAMPLE if cpu is None else cpu.busy_percent
         used = NO_SAMPLE if memory is None else memory.used_kib
         return (
-            _NO_TENTHS if isinstance(busy, Unknown) or not 0 <= busy <= 100 else int(busy * 10 + 0.5),
-            _NAN if isinstance(used, Unknown) else used,
-            _NAN if isinstance(received, Unknown) else received,
-            _NAN if isinstance(sent, Unknown) else sent,
+            _tenths(busy),
+            used if not isinstance(used, Unknown) and used < _MOST else _NAN,
+            received if not isinstance(received, Unknown) and received < _MOST else _NAN,
+            sent if not isinstance(sent, Unknown) and sent < _MOST else _NAN,
             self._disk[1],
         )
 

@@ -93,10 +93,10 @@ class Track:
         samples = self._samples(index, first * share, end_slot + 1, is_held=is_held)
         unit, none = self._packings[index].unit, self._packings[index].none
         if share == 1:
-            return [NO_SAMPLE if item in (none, None) or item != item else item * unit for item in samples]  # noqa: PLR0124 - NaN
+            return [item * unit if _is_value(item, none) else NO_SAMPLE for item in samples]
         means: list[Maybe[float]] = []
         for start in range(0, width * share, share):
-            known = [item for item in samples[start : start + share] if item != none and item == item]  # noqa: PLR0124 - NaN
+            known = [item for item in samples[start : start + share] if _is_value(item, none)]
             means.append(sum(known) / len(known) * unit if known else NO_SAMPLE)
         return means
 
@@ -122,3 +122,8 @@ class Track:
 
     def _clear(self) -> None:
         self._columns = [array(item.type_code, [item.none]) * self._slots for item in self._packings]
+
+
+def _is_value(item: float, none: float) -> bool:
+    """NaN equals nothing, itself neither."""
+    return item != none and item - item == 0
