@@ -36,7 +36,7 @@ NEVER_LOADED = {
 # A script pays for each of these at every call.
 WARM_ROUTE_NEVER = HEAVY | {
     *("platformdirs", "random", "socket", "ssl", "subprocess", "logging", "tempfile"),
-    *("argparse", "dataclasses", "gettext", "inspect", "pathlib", "shutil", "typing"),
+    *("argcomplete", "argparse", "dataclasses", "gettext", "inspect", "pathlib", "shutil", "typing"),
 }
 
 IMPORT_WHOLE_ROOM = """

@@ -67,6 +67,12 @@ def build_parser() -> Parser:
         parents=[options],
         allow_abbrev=False,
     )
+    parser.add_argument(
+        "--print-completion",
+        choices=("bash", "zsh", "fish"),
+        default=argparse.SUPPRESS,
+        help="print what a shell has to read to complete fleettui's command lines",
+    )
     parser.add_argument("--version", action="version", version=f"fleettui {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog="fleettui")
     _add_status(commands, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from fleettui.cli import diagnostics, output
@@ -21,6 +22,10 @@ _TITLES = frozenset({"status", "route", "machines", "maintenance", "config", "ev
 
 def run() -> None:
     """The `fleettui` command."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
+        from fleettui.cli.completion import complete
+
+        complete()
     exit_code = main(sys.argv[1:])
     gc.freeze()  # what is about to go need not be searched for garbage first
     raise SystemExit(exit_code)
@@ -94,6 +99,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.events import events_command
 
         return events_command
+    if getattr(arguments, "print_completion", None):
+        from fleettui.cli.completion import completion_command
+
+        return completion_command
     if arguments.command == "logs":
         from fleettui.cli.logs import logs_command
 
