@@ -89,6 +89,8 @@ def _moved(
 ) -> Event | None:
     if old is new or old.state != "loaded" or new.state != "loaded":
         return None
+    if (old.vram_bytes, old.size_bytes) == (new.vram_bytes, new.size_bytes):
+        return None
     was, now_is = old.gpu_percent, new.gpu_percent
     if isinstance(was, Unknown) or isinstance(now_is, Unknown) or was == now_is:
         return None

@@ -52,7 +52,7 @@ def settle(before: MachineSnapshot | None, after: MachineSnapshot, now: float) -
         return after
     engines = _settled_engines(before, after, now)
     if _has_health(after):
-        return replace(after, engines=engines)
+        return after if engines == after.engines else replace(after, engines=engines)
     return replace(
         after,
         health=before.health,
@@ -229,6 +229,10 @@ def _settled_engines(
     before: MachineSnapshot, after: MachineSnapshot, now: float
 ) -> tuple[EngineReading, ...]:
     """Of each engine the newest reading, with the copies that were known last."""
+    if _hears(after) and len(before.engines) == len(after.engines) == 1:  # nearly all machines, all the time
+        was, engine = before.engines[0], after.engines[0]
+        if engine.state == "ok" and not isinstance(engine.loaded, Unknown) and was.port == engine.port:
+            return after.engines
     old = {(engine.kind, engine.port): engine for engine in before.engines}
     is_heard = _hears(after)
     settled: dict[tuple[str, int], EngineReading] = {}
