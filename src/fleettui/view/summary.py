@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import vram_sum
-from fleettui.view.bars import DEFAULT_THRESHOLDS, bar_cells
+from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds, bar_cells
 from fleettui.view.cells import Cell, Cells, Tone, join_cells, width_of
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.units import count, gib_whole
@@ -85,7 +85,12 @@ def is_up(snapshot: MachineSnapshot) -> bool:
     return snapshot.trust == "approved" and snapshot.health in _UP
 
 
-def summary_parts(fleet: FleetSnapshot, now: float, glyphs: Glyphs = UNICODE) -> tuple[SummaryPart, ...]:
+def summary_parts(
+    fleet: FleetSnapshot,
+    now: float,
+    glyphs: Glyphs = UNICODE,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+) -> tuple[SummaryPart, ...]:
     """Parts in the order of the line; what is zero and bad is left out."""
     figures = summarize(fleet, now)
     up_tone: Tone = "good" if figures.up == figures.total else "warn" if figures.up else "bad"
@@ -93,7 +98,7 @@ def summary_parts(fleet: FleetSnapshot, now: float, glyphs: Glyphs = UNICODE) ->
     if figures.gpus:
         free = f"{gib_whole(figures.free_mib)}/{gib_whole(figures.total_mib)} GiB free"
         fraction = figures.used_mib / figures.total_mib if figures.total_mib else None
-        bar = bar_cells(fraction, _BAR_WIDTH, DEFAULT_THRESHOLDS.memory, glyphs)
+        bar = bar_cells(fraction, _BAR_WIDTH, thresholds.memory, glyphs)
         parts += [
             SummaryPart("gpus", (Cell(count(figures.gpus, "GPU")),), 3),
             SummaryPart("vram", (Cell("VRAM ", "dim"), Cell(free)), 1),
@@ -117,9 +122,15 @@ def summary_parts(fleet: FleetSnapshot, now: float, glyphs: Glyphs = UNICODE) ->
     return tuple(parts)
 
 
-def summary_cells(fleet: FleetSnapshot, now: float, width: int, glyphs: Glyphs = UNICODE) -> Cells:
+def summary_cells(
+    fleet: FleetSnapshot,
+    now: float,
+    width: int,
+    glyphs: Glyphs = UNICODE,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+) -> Cells:
     """The line in at most `width` columns: the least important parts go first, none is cut in the middle."""
-    parts = list(summary_parts(fleet, now, glyphs))
+    parts = list(summary_parts(fleet, now, glyphs, thresholds))
     while True:
         cells = _join(parts, glyphs)
         if width_of(cells) <= width or len(parts) == 1:

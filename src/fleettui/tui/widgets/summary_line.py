@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.widgets.cell_block import CellBlock
+from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
 from fleettui.view.glyphs import Glyphs
 from fleettui.view.summary import summary_cells
@@ -20,7 +21,13 @@ class SummaryLine(CellBlock):
         super().__init__(id="summary")
 
     def show_summary(
-        self, fleet: FleetSnapshot, now: float, interval_s: float, is_paused: bool, glyphs: Glyphs
+        self,
+        fleet: FleetSnapshot,
+        now: float,
+        interval_s: float,
+        is_paused: bool,
+        glyphs: Glyphs,
+        thresholds: Thresholds = DEFAULT_THRESHOLDS,
     ) -> None:
         """Take over the fleet's figures; repaints only when the text changed."""
         width = self.screen.size.width
@@ -29,5 +36,6 @@ class SummaryLine(CellBlock):
         pace = Cell(f"every {interval_s:g} s" if is_wide else f"{interval_s:g} s", "dim")
         right: Cells = (Cell("paused", "warn"),) if is_paused else (pace,)
         room = width - width_of(left) - width_of(right) - 3
-        middle = fit_cells(summary_cells(fleet, now, room, glyphs), room, "left", glyphs.ellipsis)
+        summary = summary_cells(fleet, now, room, glyphs, thresholds)
+        middle = fit_cells(summary, room, "left", glyphs.ellipsis)
         self.show_cells((*left, *middle, Cell("  "), *right))

@@ -57,7 +57,7 @@ class FleetScreen(LiveScreen):
         app, table = self.fleet_app, self.table
         glyphs = app.look.glyph_set
         self.query_one(SummaryLine).show_summary(
-            snapshot, now, app.service.interval_s, app.service.is_paused, glyphs
+            snapshot, now, app.service.interval_s, app.service.is_paused, glyphs, app.look.thresholds
         )
         self.query_one(Notices).show_problems(snapshot, app.service.notices, glyphs.unhealthy)
         layout = self._layout_for(snapshot)
