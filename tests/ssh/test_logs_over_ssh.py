@@ -15,9 +15,10 @@ import pytest
 from doctor_runs import put_tool
 from links import open_link, until
 from sshd_rig import SshdRig, SshdServer, why_no_namespace
-from test_ssh_fleet import write_machine_file
+from test_ssh_fleet import machine, running, write_machine_file
+from test_ssh_fleet import until as until_snapshot
 
-from fleettui.fleet.machine_log import LogQuery, LogUnavailable, follow_log, read_log
+from fleettui.fleet.machine_log import LogQuery, LogUnavailable, follow_log, open_link_of, read_log
 from fleettui.model.log import LogLine
 from fleettui.net.connector import Connector
 from fleettui.net.errors import LinkError
@@ -223,6 +224,23 @@ async def test_a_connection_that_breaks_ends_the_following(
         assert isinstance(losses[0], LinkError)
     finally:
         await link.close()
+
+
+async def test_a_running_service_reads_over_the_connection_it_has(sshd_rig: SshdRig, tmp_path: Path) -> None:
+    server = sshd_rig.start()
+    put_tool(server, "journalctl", JOURNAL)
+    write_machine_file(tmp_path / "machines", "ada", server, sshd_rig.user)
+    async with running(sshd_rig, tmp_path / "machines") as service:
+        with pytest.raises(LogUnavailable, match="not connected"):
+            open_link_of(service.pollers, "bora")
+        await until_snapshot(service, lambda s: machine(s).cpu is not None, what="connected")
+        link = open_link_of(service.pollers, "ada")
+        assert len((await read_log(link, LogQuery())).lines) == 5
+        async with asyncio.timeout(20), aclosing(follow_log(link, LogQuery())) as lines:
+            assert (await anext(lines)).group == "gpu"
+        seq = machine(service.snapshot).seq
+        await until_snapshot(service, lambda s: machine(s).seq > seq + 2, what="polling goes on")
+    assert server.log_text().count("Accepted publickey") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -6,11 +6,12 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from fleettui.fleet.loop_feed import LoopFeed
+from fleettui.fleet.poller import MachinePoller
 from fleettui.model.log import DEFAULT_SINCE_S, LogLine
 from fleettui.net.link import Link
 from fleettui.probes.frames import Frame, Section, request_line
@@ -64,6 +65,18 @@ class MachineLog:
     source: LogSource = "journal"
     notes: tuple[str, ...] = field(default=())
     """What the reader should know: rights that are missing, lines left out."""
+
+
+def open_link_of(pollers: Iterable[MachinePoller], name: str) -> Link:
+    """The connection that a running service has to a machine: `open_link_of(service.pollers, "ada")`.
+
+    Raises LogUnavailable while there is none.
+    """
+    poller = next((poller for poller in pollers if poller.record.machine.name == name), None)
+    link = poller.open_link if poller is not None else None
+    if link is None:
+        raise LogUnavailable("not connected", "the log is shown once the machine answers")
+    return link
 
 
 async def read_log(link: Link, query: LogQuery, clock: Callable[[], float] = time.time) -> MachineLog:

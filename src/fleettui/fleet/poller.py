@@ -280,6 +280,11 @@ class MachinePoller:
         return self._link is not None and self._tick_handle is None
 
     @property
+    def open_link(self) -> Link | None:
+        """The connection, once it is there."""
+        return self._link if self._tick_handle is not None else None
+
+    @property
     def is_settled(self) -> bool:
         """Every needed source answered once, or this connection attempt failed."""
         return self.record.link.state == "failed" or self._answers.are_complete
