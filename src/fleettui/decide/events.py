@@ -230,8 +230,9 @@ def _settled_engines(
 ) -> tuple[EngineReading, ...]:
     """Of each engine the newest reading, with the copies that were known last."""
     if _hears(after) and len(before.engines) == len(after.engines) == 1:  # nearly all machines, all the time
-        was, engine = before.engines[0], after.engines[0]
-        if engine.state == "ok" and not isinstance(engine.loaded, Unknown) and was.port == engine.port:
+        old_one, new_one = before.engines[0], after.engines[0]
+        is_same = (old_one.kind, old_one.port) == (new_one.kind, new_one.port)
+        if is_same and new_one.state == "ok" and not isinstance(new_one.loaded, Unknown):
             return after.engines
     old = {(engine.kind, engine.port): engine for engine in before.engines}
     is_heard = _hears(after)
