@@ -54,3 +54,18 @@ def test_a_clock_set_back_delays_nothing() -> None:
     record.freeze(NOW, 2.0)
     heat(record, 95)
     assert record.freeze(NOW - 3600, 2.0).health == "degraded"
+
+
+def test_the_end_of_a_connection_is_no_fault_of_a_source_on_the_next() -> None:
+    record = polled_record()
+    disks = record.facts.sources["disks"]
+    disks.succeed(NOW)
+    record.facts.end("ended with the connection", NOW + 10)
+    assert record.freeze(NOW + 10, 2.0).health == "degraded"
+    record.link_up("192.0.2.1:22", NOW + 20)
+    record.facts.sources["cpu"].succeed(NOW + 20)
+    assert (disks.freeze().state, disks.freeze().read_at) == ("ok", NOW)
+    assert record.freeze(NOW + 20, 2.0).health == "healthy"
+    disks.fail("df: hangs", NOW + 30)
+    record.link_up("192.0.2.1:22", NOW + 40)
+    assert disks.freeze().state == "error", "a fault of its own stays"

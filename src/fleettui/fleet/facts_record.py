@@ -60,6 +60,8 @@ class FactsRecord:
         self._cpu_times = None
         self._net_counters = None
         self._samples = 0
+        for source in self.sources.values():
+            source.forget_end()
 
     def ask(self, sections: tuple[str, ...], now: float) -> None:
         """These sections were asked."""
@@ -94,7 +96,7 @@ class FactsRecord:
     def end(self, text: str, now: float) -> None:
         """The loop itself ended while the connection stands."""
         for source in self.sources.values():
-            source.fail(text, now)
+            source.end(text, now)
 
     def _take_slow(self, sections: dict[str, Section], now: float) -> None:
         """What is not asked on each tick, before what it explains."""

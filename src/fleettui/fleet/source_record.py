@@ -8,7 +8,7 @@ from fleettui.model.snapshot import SourceState, SourceStatus
 class SourceRecord:
     """Mutable twin of SourceStatus; `freeze()` gives the immutable one, the same object while unchanged."""
 
-    __slots__ = ("_frozen", "asked_at", "error", "read_at", "since", "state")
+    __slots__ = ("_frozen", "_has_ended", "asked_at", "error", "read_at", "since", "state")
 
     def __init__(self) -> None:
         self.state: SourceState = "never"
@@ -17,6 +17,8 @@ class SourceRecord:
         self.error: str | None = None
         self.asked_at: float | None = None
         self._frozen: SourceStatus | None = None
+        self._has_ended = False
+        """The present error is only that the asking ended."""
 
     def ask(self, now: float) -> None:
         """A question went out; the first one unanswered counts."""
@@ -33,6 +35,17 @@ class SourceRecord:
         """The source answered, or was answered for, with an error."""
         self.asked_at = None
         self._become("error", error, now)
+
+    def end(self, error: str, now: float) -> None:
+        """What asks the source ended; the next one says nothing of this."""
+        self.fail(error, now)
+        self._has_ended = True
+
+    def forget_end(self) -> None:
+        """Asked anew: that the last asking ended is no news of the source, which may be asked rarely."""
+        if self._has_ended and self.state == "error":
+            self.state, self.error, self._frozen = "never" if self.read_at is None else "ok", None, None
+        self._has_ended = False
 
     def drop(self, reason: str, now: float) -> None:
         """This machine has no such source."""
@@ -62,6 +75,7 @@ class SourceRecord:
             self.state, self.since = state, now
         self.error = error
         self._frozen = None
+        self._has_ended = False
 
     def freeze(self) -> SourceStatus:
         """The immutable status."""
