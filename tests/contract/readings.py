@@ -48,25 +48,25 @@ def check_clean(thing: Any) -> None:
 
 def numbers_in(text: str) -> set[float]:
     """Every number of the text: digits, with a decimal point or comma, with an exponent, in hex."""
-    found = {float(word) for word in _PLAIN.findall(text) if len(word) < 300}
+    found: set[float] = {int(word) for word in _PLAIN.findall(text) if len(word) < 300}
     for word in _FRACTION.findall(text):
         try:
             found.add(float(word.replace(",", ".")))
         except ValueError:
             continue
-    found |= {float(int(word, 16)) for word in _HEX.findall(text)}
+    found |= {int(word, 16) for word in _HEX.findall(text)}
     return found
 
 
 def check_numbers(thing: Any, text: str, formulas: tuple[Any, ...] = ()) -> None:
     """Each number stands in the text, or follows from one that does by a formula."""
-    wanted = {float(value) for value in values(thing) if not isinstance(value, str)}
+    wanted = {value for value in values(thing) if not isinstance(value, str)}
     if not wanted:
         return
     known = numbers_in(text)
     missing = wanted - known
     if missing:
-        missing -= {float(formula(number)) for formula in formulas for number in known if number < 1e300}
+        missing -= {formula(number) for formula in formulas for number in known if number < 1e300}
     assert not missing, f"not in the input: {sorted(missing)[:5]}"
 
 
