@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from fleettui.tui.actions import Offer, bindings_for
+from fleettui.tui.widgets.box import Box
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import Cell
@@ -24,7 +24,7 @@ class HelpScreen(ModalScreen[None]):
         align: center middle;
         background: $background 60%;
     }
-    HelpScreen > Vertical {
+    HelpScreen > Box {
         width: 76;
         max-width: 100%;
         height: auto;
@@ -42,7 +42,7 @@ class HelpScreen(ModalScreen[None]):
         self.lines = help_lines(offers, glyphs)
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
+        with Box() as box:
             box.border_title = "Keys"
             box.border_subtitle = "Esc closes, Ctrl+P finds every command"
             yield LineView[Line](id="keys")
