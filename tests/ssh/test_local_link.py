@@ -17,10 +17,25 @@ from fleettui.probes.loops import loop_command
 TOKEN = "0123456789abcdef"
 
 
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:  # it ended since it was listed
+        return False
+
+
+def names_of_children() -> list[str]:
+    names = []
+    for child in children():
+        try:
+            names.append(child.name())
+        except psutil.NoSuchProcess:
+            continue
+    return names
+
+
 def children() -> list[psutil.Process]:
-    return [
-        child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE
-    ]
+    return [child for child in psutil.Process().children(recursive=True) if is_alive(child)]
 
 
 async def test_loops_answer_and_end_with_the_link(tmp_path: Path) -> None:
@@ -53,7 +68,7 @@ async def test_a_hung_tool_is_killed_with_its_group(tmp_path: Path) -> None:
     )
     await link.open(print)
     await Lines().open(link, "trap '' TERM HUP; sleep 1000; :")
-    await until(lambda: any("sleep" in child.name() for child in children()))
+    await until(lambda: any("sleep" in name for name in names_of_children()))
     await link.close()
     await until(lambda: not set(children()) - before)
 
