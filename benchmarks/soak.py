@@ -39,7 +39,7 @@ RECOVERY_S = 50.0
 and two intervals."""
 GONE_S = 10.0
 """After the end of the client, however it ended."""
-MOST_GROWTH_MIB = 10.0
+MOST_GROWTH_MIB = 4.0
 """By the line through the last two thirds of the samples. The allocator keeps the room of the busiest moment,
 and with each restart of all machines a busier one may come; what is in use is compared more narrowly:"""
 MOST_OBJECTS = 1.03
