@@ -7,12 +7,17 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
 import termios
 import time
 from pathlib import Path
+
+import pytest
+
+from fleettui.tui.terminal import TERMINAL_GONE_EXIT
 
 HERE = Path(__file__).parent
 PROGRAM = """
@@ -74,6 +79,35 @@ def test_q_restores_the_terminal_and_stops_the_service() -> None:
     assert terminal.rindex(b"\x1b[?1049l") > terminal.index(b"\x1b[?1049h")
     assert terminal.rindex(b"\x1b[?25h") > terminal.index(b"\x1b[?25l")
     assert b"Traceback" not in terminal
+
+
+@pytest.mark.parametrize("signals", [(), (signal.SIGTERM,)], ids=["by itself", "by SIGTERM"])
+def test_a_terminal_that_is_gone_ends_the_dashboard(signals: tuple[signal.Signals, ...]) -> None:
+    """Nobody sends SIGHUP here: the terminal is not the controlling one, as after setsid or nohup."""
+    master, slave = pty.openpty()
+    variables = {**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parents[1] / 'src'}"}
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        env=variables,
+        start_new_session=True,
+    )
+    os.close(slave)
+    try:
+        written = b""
+        while b"pve52" not in written:
+            written += os.read(master, 1 << 16)
+        os.close(master)
+        for number in signals:
+            child.send_signal(number)
+        stdout, _ = child.communicate(timeout=30)
+    finally:
+        child.kill()
+    assert child.returncode in (TERMINAL_GONE_EXIT, -signal.SIGTERM)
+    if not signals:
+        assert stdout == b"stopped\n"
 
 
 def test_no_color_writes_no_colors() -> None:

@@ -21,6 +21,7 @@ from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
+from fleettui.tui.terminal import TerminalDriver
 from fleettui.tui.themes import DARK, THEMES, tone_variables
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class FleetApp(App[None]):
         if not self.look.has_color:
             os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
         has_color = "NO_COLOR" not in os.environ
-        super().__init__(ansi_color=None if has_color else True)
+        super().__init__(driver_class=TerminalDriver, ansi_color=None if has_color else True)
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = (self.look.theme or DARK) if has_color else "ansi-dark"
