@@ -325,3 +325,33 @@ async def test_a_poke_just_before_the_end_does_not_keep_a_poller_alive(turns: in
         await poller.close()
     assert task.cancelled()
     assert len(links) <= tried + 1
+
+
+async def test_a_kept_channel_that_fails_at_once_is_asked_by_another_and_then_again() -> None:
+    answers: list[object] = []
+
+    class Broken(ScriptedLink):
+        """Its kept channel ends in the moment of writing; a fresh one answers."""
+
+        def start_get(self, port: int, path: str, on_answer: Any, timeout_s: float) -> bool:
+            on_answer(HttpFailure("lost", "closed"))
+            return True
+
+        async def get(self, port: int, path: str, **_: object) -> HttpAnswer:
+            return HttpAnswer(200, (), b'{"models":[]}', time.time())
+
+    async def no_tool(port: int, path: str) -> HttpAnswer:
+        raise HttpFailure("forbidden", "neither curl nor wget")
+
+    feed = EngineFeed(
+        "127.0.0.1",
+        EngineEndpoint("ollama", 11434),
+        ENGINES["ollama"],
+        lambda _e, path, answer, _way: answers.append(path),
+        no_tool,
+    )
+    for count in (1, 2):
+        assert feed.ask(Broken(), time.time())
+        await until(lambda: not feed.is_waiting)
+        assert answers.count("/api/ps") == count
+    feed.close()

@@ -77,9 +77,9 @@ class EngineFeed:
     def _start(self, link: Link, path: Path, timeout_s: float) -> bool:
         if path in self._asked:
             return False
-        if self._way == "tunnel" and self.endpoint.url is None and self._start_kept(link, path, timeout_s):
-            self._asked[path] = None
-        else:
+        self._asked[path] = None  # before the asking: a channel may fail in the moment of writing
+        is_tunnel = self._way == "tunnel" and self.endpoint.url is None
+        if not (is_tunnel and self._start_kept(link, path, timeout_s)):
             self._start_task(link, path, timeout_s)
         return True
 
