@@ -105,12 +105,11 @@ class _Evaluation:
         if not words:
             return False
         while words:
-            word = words.pop(0).lower()
-            is_negated, word = word.startswith("!"), word.lstrip("!")
-            word, _, inline = word.partition("=")
+            word, _, inline = words.pop(0).partition("=")
+            is_negated, word = word.startswith("!"), word.lstrip("!").lower()
             if word in ("all", "final", "canonical"):
                 self._wants_final = self._wants_final or word == "final"
-                holds = word == "all" or (word == "final" and self._is_final)
+                holds = word == "all" or self._is_final
             else:
                 argument = inline or (words.pop(0) if words else "")
                 known = self._match_value(word)
