@@ -20,6 +20,7 @@ from fleettui.decide.fleet_events import (
     removed_event,
     trust_events,
 )
+from fleettui.model.clock import iso_utc
 from fleettui.model.event import EVENT_KINDS, Event
 from fleettui.model.machine import ConfigProblem, EngineEndpoint
 from fleettui.model.readings import LoadedModel
@@ -70,6 +71,8 @@ def test_nothing_happened() -> None:
          "still offline, now: 192.0.2.10:22: no answer within 10 s", "note"),
         ({}, {"maintenance": MaintenanceFlag("fan swap", "mia", NOW, NOW + 3600)}, "maintenance",
          'maintenance on: "fan swap", until 15:03 UTC', "note"),
+        ({}, {"maintenance": MaintenanceFlag("fan swap", "mia", NOW, NOW + 2 * 86_400)}, "maintenance",
+         f'maintenance on: "fan swap", until {iso_utc(NOW + 2 * 86_400)[:10]} 14:03 UTC', "note"),
         ({"maintenance": MaintenanceFlag(None, "mia", NOW - 9)},
          {"maintenance": MaintenanceFlag("fan", "jo", NOW - 9)}, "maintenance",
          'maintenance changed: "fan"', "note"),
@@ -325,8 +328,17 @@ def test_what_nobody_saw_is_one_event() -> None:
         "llama3.1:70b unloaded"
     )
     assert join_unseen("ada", events, NOW - 3 * 86_400, NOW).text.startswith(
-        "not watched since 3 days ago, 14:03 UTC"
+        f"not watched since {iso_utc(NOW - 3 * 86_400)[:10]} 14:03 UTC; meanwhile: "
     )
+    last_night = join_unseen("ada", events, NOW - 18 * 3600, NOW).text
+    assert last_night.startswith(f"not watched since {iso_utc(NOW - 86_400)[:10]} 20:03 UTC; meanwhile: ")
+
+
+def test_times_in_details_are_iso() -> None:
+    flag = MaintenanceFlag("fan swap", "mia", NOW, NOW + 3600)
+    (event,) = events_between(make_snapshot(), make_snapshot(maintenance=flag), NOW)
+    assert (event.details["since"], event.details["until"]) == (iso_utc(NOW), iso_utc(NOW + 3600))
+    assert join_unseen("ada", [event], NOW - 60, NOW).details["since"] == iso_utc(NOW - 60)
 
 
 def test_machine_files() -> None:

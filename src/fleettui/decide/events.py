@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fleettui.decide.copy_events import copy_events
 from fleettui.decide.engine_words import engine_title, engine_trouble
-from fleettui.model.clock import duration, hh_mm
+from fleettui.model.clock import day_and_time, duration, iso_utc
 from fleettui.model.event import Event
 from fleettui.model.readings import EngineReading
 from fleettui.model.record import replace
@@ -281,8 +281,9 @@ def _maintenance_event(
     change = "on" if was is None else "changed"
     text = f"maintenance {change}" + (f': "{flag.reason}"' if flag.reason else "")
     if flag.until is not None:
-        text += f", until {hh_mm(flag.until, utc_offset_s)}"
-    details = {"change": change, "reason": flag.reason, "since": flag.since, "until": flag.until}
+        text += f", until {day_and_time(flag.until, now, utc_offset_s)}"
+    until = None if flag.until is None else iso_utc(flag.until)
+    details = {"change": change, "reason": flag.reason, "since": iso_utc(flag.since), "until": until}
     subject = f"{change} {flag.by} {flag.reason} {flag.until}"
     at = min(flag.since, now) if was is None else now
     return Event(at, machine, "maintenance", "note", text, details, flag.by or None, subject)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import day_and_time, iso_utc
 from fleettui.model.event import Event
 from fleettui.model.record import replace
 
@@ -44,10 +44,9 @@ def join_unseen(
 ) -> Event:
     """What is different on a machine since anybody last looked, as one event: when it happened nobody saw."""
     severity = max((event.severity for event in events), key=_ORDER.index)
-    day = "" if now - since < 86_400 else f" {int((now - since) // 86_400)} days ago,"
-    text = f"not watched since{day} {hh_mm(since, utc_offset_s)}; meanwhile: "
+    text = f"not watched since {day_and_time(since, now, utc_offset_s)}; meanwhile: "
     text += "; ".join(event.text for event in events)
-    details = {"since": since, "events": [{"kind": event.kind, **event.details} for event in events]}
+    details = {"since": iso_utc(since), "events": [{"kind": event.kind, **event.details} for event in events]}
     return Event(now, machine, "unseen", severity, text, details, subject=str(int(since)))
 
 
