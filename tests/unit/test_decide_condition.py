@@ -126,6 +126,8 @@ def test_xids_of_the_card_degrade_for_a_day_and_those_of_programs_are_notes() ->
     assert card["xid"][1]["at"] == "2026-11-30T14:01:42Z"
     assert other["xid"] == []
     assert any("GPU 0: Xid 79 at 14:01 UTC" in line for line in page(both))
+    old = snapshot_with(xids=(xid(79, ago_s=2 * DAY_S),))
+    assert any("GPU 0: Xid 79 at 2026-11-28 14:03 UTC" in line for line in page(old))
 
 
 def test_the_same_xid_again_is_said_once_with_its_last_time() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import day_and_time
 from fleettui.model.gpu import CardCondition, GpuCard, GpuReading, condition_of
 from fleettui.model.unknown import Unknown
 from fleettui.probes.nvidia_xid import card_of_xid
@@ -62,7 +62,8 @@ def xid_lines(view: MachineView, reading: GpuReading) -> list[Line]:
     for event in () if isinstance(condition.xids, Unknown) else condition.xids:
         index = card_of_xid(reading, event)
         where = f"GPU at {clean(str(event.bus_id))}" if index is None else f"GPU {index}"
-        when = "" if isinstance(event.at, Unknown) else f" at {hh_mm(event.at, view.layout.utc_offset_s)}"
+        offset_s = view.layout.utc_offset_s
+        when = "" if isinstance(event.at, Unknown) else f" at {day_and_time(event.at, view.now, offset_s)}"
         text = f"{where}: Xid {event.code}{when}, {meaning_of(event.code).what}: {clean(event.text)}"
         lines.append((Cell(text, "dim"),))
     if not isinstance(condition.call_s, Unknown) and condition.call_s >= _SLOW_CALL_S:
