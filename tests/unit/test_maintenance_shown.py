@@ -6,9 +6,12 @@ from builders import NOW, make_fleet, make_machine, make_offline, make_snapshot
 from fleettui.decide.health import judge_health
 from fleettui.model.clock import day_and_time
 from fleettui.model.flags import MaintenanceChange, MaintenanceResult
-from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
+from fleettui.model.snapshot import DrainFlag, MachineSnapshot, MaintenanceFlag
+from fleettui.view.column_cells import health
 from fleettui.view.flags import flag_cells, flag_texts
 from fleettui.view.glyphs import UNICODE
+from fleettui.view.layout import fleet_layout
+from fleettui.view.machine_view import MachineView
 from fleettui.view.maintenance_text import change_document, change_lines
 from fleettui.view.oneshot import status_lines
 from fleettui.view.problems import machine_lines
@@ -53,6 +56,14 @@ def test_offline_in_maintenance_stays_offline_and_is_expected() -> None:
     assert (first, text) == ("ssh_connect", "no answer on port 22 (timeout)")
     assert rest == [("offline", "expected", 'expected: maintenance "fan swap" by mia since 13:03')]
     assert [code for _, code, _ in judged(make_offline())] == ["ssh_connect"]
+
+
+def test_only_maintenance_makes_an_outage_expected() -> None:
+    def tone(snapshot: MachineSnapshot) -> str:
+        return health(MachineView(snapshot, NOW, fleet_layout(make_fleet(snapshot), 120)), 14)[0].tone
+
+    drained = make_offline(drain=DrainFlag("drained", "", "mia", NOW - 60))
+    assert (tone(make_offline()), tone(make_offline(maintenance=SWAP)), tone(drained)) == ("bad", "dim", "bad")
 
 
 def test_maintenance_changes_nothing_in_the_health_of_a_machine_that_answers() -> None:
