@@ -45,7 +45,7 @@ def health(view: MachineView, width: int) -> Cells:
     if snapshot.trust != "approved":
         words = snapshot.trust.replace("_", " ")
         tone = "bad" if snapshot.trust == "key_changed" else "warn" if snapshot.trust == "pending" else "dim"
-    if word == "offline" and snapshot.maintenance is not None:
+    elif word == "offline" and snapshot.maintenance is not None:
         tone = "dim"
     is_flagged = snapshot.maintenance is not None or snapshot.drain is not None
     if width < 8:
