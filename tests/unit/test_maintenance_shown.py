@@ -63,7 +63,8 @@ def test_only_maintenance_makes_an_outage_expected() -> None:
         return health(MachineView(snapshot, NOW, fleet_layout(make_fleet(snapshot), 120)), 14)[0].tone
 
     drained = make_offline(drain=DrainFlag("drained", "", "mia", NOW - 60))
-    assert [tone(make_offline()), tone(make_offline(maintenance=SWAP)), tone(drained)] == ["bad", "dim", "bad"]
+    swapped = make_offline(maintenance=SWAP)
+    assert (tone(make_offline()), tone(swapped), tone(drained)) == ("bad", "dim", "bad")
     other_key = make_snapshot(trust="key_changed", health="offline", maintenance=SWAP)
     assert tone(other_key) == "bad"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
-from fleettui.view.cells import Cell, Cells
+from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.glyphs import Glyphs
 from fleettui.view.text import clean
 from fleettui.view.units import duration, remaining
@@ -11,24 +11,25 @@ from fleettui.view.units import duration, remaining
 
 def flag_texts(snapshot: MachineSnapshot, now: float) -> list[str]:
     """`maintenance "fan swap" mia, 2h, 30m left` (past its time `5m overdue`), `drained "x" mia, 3m`."""
-    found = []
-    maintenance, drain = snapshot.maintenance, snapshot.drain
-    if maintenance is not None:
-        found.append(_maintenance_text(maintenance, now))
-    if drain is not None:
-        word = "drained" if drain.state == "drained" else f"drain {drain.state}"
-        found.append(clean(f"{word}{_quoted(drain.reason)} {drain.by}, {duration(now - drain.since)}"))
-    return found
+    return [text for text, _ in _chips(snapshot, now)]
 
 
 def flag_cells(snapshot: MachineSnapshot, now: float, glyphs: Glyphs) -> list[Cells]:
     """One group of cells for each flag; a maintenance past its time wants a look."""
-    flag = snapshot.maintenance
-    overdue = None if flag is None or not flag.is_overdue(now) else _maintenance_text(flag, now)
-    return [
-        (Cell(f"{glyphs.flag} {text}", "warn" if text == overdue else "accent"),)
-        for text in flag_texts(snapshot, now)
-    ]
+    return [(Cell(f"{glyphs.flag} {text}", tone),) for text, tone in _chips(snapshot, now)]
+
+
+def _chips(snapshot: MachineSnapshot, now: float) -> list[tuple[str, Tone]]:
+    found: list[tuple[str, Tone]] = []
+    maintenance, drain = snapshot.maintenance, snapshot.drain
+    if maintenance is not None:
+        text = _maintenance_text(maintenance, now)
+        found.append((text, "warn" if maintenance.is_overdue(now) else "accent"))
+    if drain is not None:
+        word = "drained" if drain.state == "drained" else f"drain {drain.state}"
+        text = clean(f"{word}{_quoted(drain.reason)} {drain.by}, {duration(now - drain.since)}")
+        found.append((text, "accent"))
+    return found
 
 
 def _maintenance_text(flag: MaintenanceFlag, now: float) -> str:

@@ -7,10 +7,11 @@ from typing import Literal, NamedTuple
 
 from fleettui.model.gpu import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
-from fleettui.view.cells import Cell, Cells, dimmed, fit_cells
+from fleettui.view.cells import Cell, Cells, dimmed, fit_cells, join_cells
 from fleettui.view.column_cells import SEVERITY_TONES, is_note_short, is_severe
 from fleettui.view.columns import Column
 from fleettui.view.copies import copy_line_text, ordered_copies
+from fleettui.view.flags import flag_cells
 from fleettui.view.layout import Layout
 from fleettui.view.machine_view import MachineView
 from fleettui.view.sorting import SortOrder, sort_machines
@@ -124,14 +125,9 @@ def _machine_cells(view: MachineView) -> Cells:
 
 def _flags_only(view: MachineView, column: Column, width: int) -> Cells:
     """The note of a machine that does not answer: its flags; the reason stands across the row already."""
-    from fleettui.view.cells import join_cells
-    from fleettui.view.flags import flag_cells
-
-    cells = (
-        join_cells(flag_cells(view.snapshot, view.now, view.layout.glyphs), "  ")
-        if column.key == "note"
-        else ()
-    )
+    cells: Cells = ()
+    if column.key == "note":
+        cells = join_cells(flag_cells(view.snapshot, view.now, view.layout.glyphs), "  ")
     return fit_cells(cells, width, "left", view.layout.glyphs.ellipsis)
 
 
