@@ -130,7 +130,7 @@ class _Page:
         for part in parts[1:]:
             yield (Cell(" " * indent), Cell(part, text_tone))
         if first.hint and first.state in ("warn", "fail"):
-            arrow = "-> " if self._glyphs.is_ascii else "→ "
+            arrow = self._glyphs.plain("→ ")
             parts = self._wrapped(first.hint, indent + len(arrow))
             yield (Cell(" " * indent), Cell(arrow, "accent"), Cell(parts[0]))
             for part in parts[1:]:
@@ -143,8 +143,6 @@ class _Page:
 
     def _wrapped(self, text: str, indent: int) -> list[str]:
         text = self._glyphs.plain(clean(text))
-        if self._glyphs.is_ascii:
-            text = text.replace("±", "+/-")
         if self._width is None or self._width - indent < _MIN_WRAP:
             return [text]
         return wrap(text, self._width - indent)

@@ -91,9 +91,7 @@ def _body(event: Event, utc_offset_s: int, glyphs: Glyphs) -> list[Cell]:
         text += f": {clean(str(reason))}" if reason else ""
     else:
         text = f"{_sign(event, glyphs)} {text}"
-    if glyphs.is_ascii:
-        text = glyphs.plain(text.replace("→", "->"))
-    cells = [Cell(text, tone)]
+    cells = [Cell(glyphs.plain(text), tone)]
     if event.by:
         cells.append(Cell(f" by {clean(event.by)}", "accent"))
     if event.count > 1:
