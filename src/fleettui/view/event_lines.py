@@ -9,6 +9,7 @@ from fleettui.model.event import Event, EventKind, EventSeverity
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.text import cell_width, clean, fit, wrap
+from fleettui.view.units import date_and_time
 
 TONES: dict[EventSeverity, Tone] = {"good": "good", "note": "plain", "warn": "warn", "bad": "bad"}
 _SIGNS: dict[EventKind, tuple[str, str]] = {
@@ -67,11 +68,7 @@ def name_column(names: Iterable[str]) -> int:
 
 
 def _head(event: Event, utc_offset_s: int, has_dates: bool, name_width: int, glyphs: Glyphs) -> list[Cell]:
-    local = event.at + utc_offset_s
-    when = hh_mm_ss(local)
-    if has_dates:
-        year, month, day = civil_date(local)
-        when = f"{year:04d}-{month:02d}-{day:02d} {when}"
+    when = date_and_time(event.at, utc_offset_s) if has_dates else hh_mm_ss(event.at + utc_offset_s)
     cells = [Cell(f"{when}  ", "dim")]
     if name_width:
         name = clean(event.machine) or glyphs.dash

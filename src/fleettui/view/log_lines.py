@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fleettui.model.clock import civil_date, hh_mm_ss, iso_utc
+from fleettui.model.clock import iso_utc
 from fleettui.model.log import LogGroup, LogLine
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.text import fit
+from fleettui.view.units import date_and_time
 
 _SOURCE_WIDTH = 14
 _TONES: dict[LogGroup, Tone] = {"gpu": "accent", "engine": "strong", "kernel": "plain", "other": "plain"}
@@ -35,7 +36,7 @@ def log_line_cells(line: LogLine, utc_offset_s: int) -> Cells:
     tone: Tone = "bad" if is_alarming(line) else _TONES[line.group]
     source = fit(line.source, max(_SOURCE_WIDTH, min(len(line.source), 30)))
     return (
-        Cell(f"{_time_text(line.at, utc_offset_s)}  ", "dim"),
+        Cell(f"{date_and_time(line.at, utc_offset_s)}  ", "dim"),
         Cell(f"{source}  ", "accent" if line.group in ("gpu", "engine") else "dim"),
         Cell(line.text, tone),
     )
@@ -57,13 +58,6 @@ def log_rows(lines: Sequence[LogLine], utc_offset_s: int) -> list[Cells]:
 
 def _is_default(lines: Iterable[LogLine]) -> bool:
     return all(line.group in ("kernel", "engine") for line in lines)
-
-
-def _time_text(at: Maybe[float], utc_offset_s: int) -> str:
-    if isinstance(at, Unknown):
-        return f"{'–':<19}"
-    year, month, day = civil_date(at + utc_offset_s)
-    return f"{year:04d}-{month:02d}-{day:02d} {hh_mm_ss(at + utc_offset_s)}"
 
 
 def line_document(line: LogLine) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.clock import duration as duration  # noqa: PLC0414 - a unit of the screens too
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import hh_mm, iso_utc
 from fleettui.model.unknown import Maybe, Unknown
 
 DASH = "–"
@@ -91,6 +91,13 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     """`1 GPU`, `8 GPUs`, `5 copies`."""
     word = singular if number == 1 else (plural if plural is not None else singular + "s")
     return f"{number} {word}"
+
+
+def date_and_time(epoch_s: Maybe[float], utc_offset_s: int = 0) -> str:
+    """`2026-03-10 09:15:30` in the zone of that offset."""
+    if isinstance(epoch_s, Unknown):
+        return f"{DASH:<19}"
+    return iso_utc(epoch_s + utc_offset_s)[:-1].replace("T", " ")
 
 
 def clock(epoch_s: float | None, utc_offset_s: int | None = None) -> str:
