@@ -303,6 +303,23 @@ def test_busy_writer_is_told_so_and_reader_does_not_wait(tmp_path: Path) -> None
         save_snapshot(store, make_fleet("a", seq=3), ["a"])
 
 
+def test_a_commit_that_finds_readers_is_taken_back(tmp_path: Path) -> None:
+    """Without WAL, as on a network file system, the commit itself may find the file busy."""
+    with Store.open(str(tmp_path), busy_timeout_s=0.05) as store:
+        save_snapshot(store, make_fleet("ada"), {"ada"})
+        store.connection.execute("PRAGMA journal_mode=DELETE")
+        reader = sqlite3.connect(store.path, isolation_level=None)
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM machine_snapshots").fetchone() == (1,)
+        with pytest.raises(StoreBusyError):
+            save_snapshot(store, make_fleet("bob", seq=2), {"bob"})
+        reader.close()
+        save_snapshot(store, make_fleet("cyd", seq=3), {"cyd"})
+    stored = load(tmp_path)
+    assert stored is not None
+    assert everything(stored.fleet) == ["cyd"]
+
+
 def test_threads_take_turns(tmp_path: Path) -> None:
     errors: list[StoreError] = []
     with Store.open(str(tmp_path)) as store:

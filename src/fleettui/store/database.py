@@ -103,11 +103,11 @@ class Store:
             self.connection.execute(f"BEGIN {kind}")
             try:
                 yield self.connection
+                self.connection.execute("COMMIT")  # without WAL it may fail too, and would stay open
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
-            self.connection.execute("COMMIT")
 
     def __enter__(self) -> Store:
         return self
