@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 import threading
 
+import psutil
 import pytest
 from doctor_runs import Found, examine
+from links import until
 from sshd_rig import SshdRig, SshdServer, black_hole, free_port
 
 from fleettui.fleet.trust_book import TrustBook
-from fleettui.model.machine import Machine
+from fleettui.model.machine import Machine, SshSettings
 from fleettui.model.record import replace
 from fleettui.model.trust import TrustDecision, TrustKind
 
@@ -214,6 +216,16 @@ async def test_a_port_that_never_greets_costs_3_s(sshd_rig: SshdRig) -> None:
     assert found["host_key"].state == "fail"
     assert "no SSH greeting within 3 s" in found["host_key"].evidence
     assert found["authentication"].evidence == "needs host key"
+
+
+async def test_a_proxy_command_that_says_nothing_costs_3_s(sshd_rig: SshdRig) -> None:
+    sshd_rig.ssh_config.write_text("Host ada.invalid\n  ProxyCommand sleep 61.7\n")
+    found = await one(sshd_rig, Machine("ada", "r", "ada.invalid", ssh=SshSettings(user=sshd_rig.user)))
+    assert found["name"].evidence == "ProxyCommand connects by itself"
+    assert found["tcp"].evidence == "ada.invalid:22 by ProxyCommand"
+    assert found["host_key"].state == "fail"
+    assert "no SSH greeting within 3 s" in found["host_key"].evidence
+    await until(lambda: not [child for child in psutil.Process().children() if child.name() == "sleep"])
 
 
 async def test_a_deadline_ends_what_is_left(sshd_rig: SshdRig) -> None:

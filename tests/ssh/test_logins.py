@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from links import Lines, open_link, refused, until
 from sshd_rig import SshdRig, black_hole, free_port, run_tool
@@ -328,20 +329,50 @@ async def test_proxy_command(sshd_rig: SshdRig, connect: Connect) -> None:
     sshd_rig.trust(server, "ada.invalid")
     program = """
 import os, socket, sys, threading
+noise = lambda: os.write(2, b"a warning\\n")
+noise()
 s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
 up = lambda: [s.sendall(data) for data in iter(lambda: os.read(0, 65536), b"")]
 threading.Thread(target=up, daemon=True).start()
 for data in iter(lambda: s.recv(65536), b""):
     os.write(1, data)
+    noise()
 """
     (sshd_rig.home / "pipe.py").write_text(program)
     sshd_rig.ssh_config.write_text(
         f"Host ada.invalid\n  ProxyCommand python3 {sshd_rig.home}/pipe.py {server.address} {server.port}\n"
     )
-    link, _ = await open_link(connect(), Machine("ada", "r", "ada.invalid"))
+    before = psutil.Process().children()
+    link, losses = await open_link(connect(), Machine("ada", "r", "ada.invalid"))
+    assert link.address == "ada.invalid:22 by ProxyCommand"
     lines = await Lines().open(link)
-    await lines.ask(b"1\n", b"got 1\n")
+    for number in range(5):
+        await lines.ask(b"%d\n" % number, b"got %d\n" % number)
+    assert losses == []
     await link.close()
+    await until(lambda: psutil.Process().children() == before)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("sh -c 'echo no way there >&2; exit 1'", "ended without an SSH greeting: no way there; correct it"),
+        ("/no/such/tool %h", "/no/such/tool: not found; correct it in ~/.ssh/config"),
+        ("true", "its ProxyCommand ended without an SSH greeting; correct it in ~/.ssh/config"),
+        ("echo SSH-1.5-old", "SSH version is not 2 (SSH-1.5-old)"),
+        ("sleep 61", "its ProxyCommand brought no SSH greeting within 1.5 s; is the machine on?"),
+    ],
+)
+async def test_why_a_proxy_command_brought_nothing(
+    sshd_rig: SshdRig, connect: Connect, command: str, told: str
+) -> None:
+    sshd_rig.ssh_config.write_text(f"Host ada.invalid\n  ProxyCommand {command}\n")
+    before = psutil.Process().children()
+    error = await refused(connect(connect_s=1.5), Machine("ada", "r", "ada.invalid"))
+    assert error.stage == "greeting"
+    assert error.text.startswith("ada.invalid:22: ")
+    assert told in error.text
+    await until(lambda: psutil.Process().children() == before)
 
 
 def test_what_ssh_g_says_we_say(sshd_rig: SshdRig, tmp_path: Path) -> None:

@@ -211,11 +211,13 @@ class Connector:
     async def _log_in_to(self, hop: Hop, jump: Jump | None, steps: LoginSteps | None = None) -> Login:
         from fleettui.net.dialers import Dialer
         from fleettui.net.login import log_in
+        from fleettui.net.proxy_command import CommandDialer
 
         parts = self._parts()
         trust = self._trust_for(hop)
         keys = await parts.ring.keys_for(hop)
-        make_dialer = Dialer if jump is None else jump.make_dialer
+        way = CommandDialer if hop.proxy_command else Dialer
+        make_dialer = way if jump is None else jump.make_dialer
         if jump is not None and jump.login is None:
             raise LinkError(
                 "lost", f"{jump.where}: jump host connection lost; tried again by itself", jump=jump.where

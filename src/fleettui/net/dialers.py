@@ -1,4 +1,4 @@
-"""The ways a connection takes: straight over TCP, or through a jump host's connection."""
+"""The ways a connection takes: straight over TCP, or through a jump host's connection (see proxy_command)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Dialer:
                 await self.take_slot()
                 self._leave_place()
             if guard.is_lost:  # asyncssh would fall over the closed socket
-                raise LinkError("greeting", describe_greeting(self._hop.where, guard.head))
+                raise LinkError("greeting", self.explain_greeting())
         except BaseException:
             guard.abort()
             raise
@@ -195,6 +195,10 @@ class Dialer:
         if self._place is not None:
             self._place.release()
             self._place = None
+
+    def explain_greeting(self) -> str:
+        """Why what answers at the way's end is no SSH server of ours."""
+        return describe_greeting(self._hop.where, b"" if self.guard is None else self.guard.head)
 
     def close(self) -> None:
         """Part of the tunnel interface."""

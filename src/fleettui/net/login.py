@@ -6,7 +6,6 @@ import asyncio
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import asyncssh
 
@@ -133,11 +132,6 @@ async def _log_in_once(
 ) -> Login:
     trust = client.trust
     revoked = [_import_key(key.key_type, key.blob) for key in trust.revoked] if trust.authorities else []
-    way: dict[str, Any] = {"tunnel": dialer}
-    if hop.proxy_command:
-        await dialer.take_slot()
-        dialer.address = f"{hop.where} by ProxyCommand"
-        way = {"proxy_command": ["/bin/sh", "-c", f"exec {hop.proxy_command}"]}
     try:
         connection = await asyncssh.connect(
             hop.host,
@@ -149,7 +143,7 @@ async def _log_in_once(
             host_key_alias=hop.host_key_alias,
             server_host_key_algs=algorithms,
             client_factory=lambda: client,
-            **way,
+            tunnel=dialer,
         )
     except (LinkError, TimeoutError):
         raise

@@ -7,7 +7,6 @@ import asyncssh
 from fleettui.net.dial import explain_os_error
 from fleettui.net.dialers import Dialer
 from fleettui.net.errors import LinkError, clean_line
-from fleettui.net.greeting import describe_greeting
 from fleettui.net.hops import Hop
 from fleettui.net.login_client import LoginClient
 from fleettui.net.settings import ConnectorSettings
@@ -31,8 +30,7 @@ def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dia
             return LinkError("connect", f"{where}: {what}; {hint or 'check network and firewall'}")
         return LinkError("settings", f"{where}: {reason}; check user and ssh settings", is_retryable=False)
     if stage == "greeting":
-        head = dialer.guard.head if dialer.guard is not None else b""
-        return LinkError("greeting", describe_greeting(where, head))
+        return LinkError("greeting", dialer.explain_greeting())
     if stage == "key exchange":
         if isinstance(error, asyncssh.ConnectionLost):
             reason = "the server hung up; have both sides a key exchange, a cipher and a MAC in common?"
@@ -125,6 +123,9 @@ def explain_timeout(
             stage,
             f"{where}: no answer to the login {for_login}; is the machine overloaded?",
         )
+    if stage in ("connect", "greeting") and hop.proxy_command:
+        text = f"{where}: its ProxyCommand brought no SSH greeting {within}; is the machine on?"
+        return LinkError("greeting", text)
     if stage == "greeting":
         return LinkError(
             stage,
