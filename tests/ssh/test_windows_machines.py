@@ -284,7 +284,7 @@ async def test_part_of_an_answer_is_thrown_away(sshd_rig: SshdRig, tmp_path: Pat
     ollama = sshd_rig.ollama()
     async with serving(sshd_rig, tmp_path / "machines", ollama) as (windows, service):
         await until(service, has_cards)
-        windows.ends = "lost"
+        windows.ends, windows.tasks = "lost", ""
         windows.commands.clear()
         await until(service, lambda _: len(windows.commands) >= 3)
         machine = service.final_snapshot().find("win")

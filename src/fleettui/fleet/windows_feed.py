@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from fleettui.net.errors import LinkError
+from fleettui.net.errors import LinkError, SessionRefused
 from fleettui.net.link import CommandAnswer, Link
 from fleettui.probes.frames import Frame, Section
 from fleettui.probes.loops_gpu import TOOL_LIMIT_S
@@ -41,7 +41,7 @@ class WindowsGpuFeed:
         self.place: str | None = None
         """Where nvidia-smi answered."""
         self._may_hang = may_hang
-        """One did not end while we looked: it may still run, also on the next connection."""
+        """The last one did not tell its end: it may still run, also on the next connection."""
         self._seq = 0
         self.asked: tuple[str, ...] = ()
         self.has_answered = False
@@ -121,16 +121,19 @@ class WindowsGpuFeed:
     async def _run(self, link: Link, command: str, section: str) -> CommandAnswer | None:
         """Run a command; past its limit that is told, and still it is waited for."""
         running = asyncio.create_task(link.run_command(command))
+        self._may_hang = True
         try:
             done, _ = await asyncio.wait({running}, timeout=self._limit_s)
             if not done:
-                self._may_hang = True
                 # Whatever it was asked, the cards cannot be asked now.
                 self._give({section.partition(":")[0]: TIMED_OUT, "gpu": TIMED_OUT})
                 await asyncio.wait({running})
-                self._may_hang = False
-                return None  # of another time
-            return running.result()
+            answer = running.result()
+            self._may_hang = answer is None
+            return answer if done else None  # of another time
+        except SessionRefused:
+            self._may_hang = False
+            raise
         finally:
             if not running.done():
                 running.cancel()
