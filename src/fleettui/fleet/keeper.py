@@ -55,7 +55,7 @@ class SnapshotKeeper:
         try:
             if self._store is None:
                 self._store = Store.open(self.state_dir)
-            is_whole = fleet.taken_at - self._whole_at >= WHOLE_PERIOD_S
+            is_whole = not 0 <= fleet.taken_at - self._whole_at < WHOLE_PERIOD_S  # clocks may be set back
             before = self._whole_seqs if is_whole else self._stored_seqs
             changed = {machine.name for machine in fleet.machines if before.get(machine.name) != machine.seq}
             save_snapshot(self._store, fleet, changed, writer=self.writer, is_whole=is_whole)
