@@ -30,8 +30,6 @@ UNBOUND_EXIT = 6
 TOOL_SECTIONS = ("amd-static", "amd-list", "amd-metric")
 CONSTANT_BUSY = Unknown("100 % all the time: not trusted")
 _NO_NVIDIA = ("no_tool", "no_devices")
-_SILENT_PROBLEMS = ("no_tool", "no_devices", "asleep", "no_permission")
-"""Of the tool, where sysfs has the cards: worth a note at most."""
 
 
 class AmdRecord:

@@ -102,10 +102,10 @@ class GpuRecord:
         if self.reading is None or not self.has_unified_cards:
             return self.reading
         known = self._unified
-        if known is not None and known[:3] == (id(self.reading), id(memory), id(self.processes)):
+        if known is not None and known[0] is self.reading and known[1] is memory and known[2] is self.processes:
             return known[3]
         filled = with_unified_memory(self.reading, memory, self.processes)
-        self._unified = (id(self.reading), id(memory), id(self.processes), filled)
+        self._unified = (self.reading, memory, self.processes, filled)
         return filled
 
     def end(self, text: str, now: float) -> None:

@@ -186,7 +186,6 @@ class _Tail:
         self._dropped = 0
         self._has_news = asyncio.Event()
         self._ended_by: str | None = None
-        self._channel: object = None
         self._close: Callable[[], None] = lambda: None
 
     async def open(self, link: Link) -> None:
