@@ -126,9 +126,15 @@ def test_dmesg_counts_from_the_boot() -> None:
     assert [(line.at, line.text, line.group) for line in log.lines] == [
         (4990.25, "NVRM: Xid (PCI:1): 31", "gpu")
     ]
-    assert parse_dmesg(b"x\n[ 1.0] a\n", 5000.0, 60.0).lines[0].at == Unknown("no uptime")
     refused = parse_dmesg(b"10\ndmesg: read kernel buffer failed: Operation not permitted\n", 1.0, 1.0)
     assert (refused.state, refused.lines) == ("no_permission", ())
+
+
+@pytest.mark.parametrize("uptime", [b"x", b"", b"-inf", b"inf", b"nan", b"-1e308", b"-5.0", b"1e9"])
+def test_an_uptime_that_is_none_gives_lines_without_a_time(uptime: bytes) -> None:
+    (line,) = parse_dmesg(uptime + b"\n[ 1.0] a\n", 5000.0, 60.0).lines
+    assert isinstance(line.at, Unknown)
+    assert text_of(log_line_cells(line, 0)).endswith("a")
 
 
 def test_log_files() -> None:

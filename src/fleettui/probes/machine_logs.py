@@ -11,6 +11,7 @@ from fleettui.model.log import LogGroup, LogLine
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import Unknown
 from fleettui.probes.clean import clean_text
+from fleettui.probes.cpu import parse_uptime
 from fleettui.probes.loops_logs import LOG_BYTES_KEPT
 
 MAX_LINE_CHARS = 1000
@@ -177,10 +178,7 @@ def parse_dmesg(payload: bytes, now: float, since_s: float) -> LogText:
     """Section `dmesg`: entries of the last seconds. Their times count from the boot, which was `now` less the
     uptime; while the machine sleeps they stand still, so that after a sleep they seem too old."""
     first, _, rest = payload.partition(b"\n")
-    try:
-        booted_at: float | None = now - float(first)
-    except ValueError:
-        booted_at = None
+    uptime_s = parse_uptime(first)
     lines: list[LogLine] = []
     complaint = ""
     for raw in rest.split(b"\n"):
@@ -190,7 +188,7 @@ def parse_dmesg(payload: bytes, now: float, since_s: float) -> LogText:
                 complaint = clean_text(raw)
             continue
         text = clean_text(raw[stamp.end() : stamp.end() + _MAX_HELD], MAX_LINE_CHARS)
-        at = Unknown("no uptime") if booted_at is None else booted_at + float(stamp[1])
+        at = uptime_s if isinstance(uptime_s, Unknown) else now - uptime_s + float(stamp[1])
         if text and (isinstance(at, Unknown) or at >= now - since_s):
             lines.append(LogLine(at, "kernel", text, group_of("kernel", text)))
     if "not permitted" in complaint or "ermission denied" in complaint:
