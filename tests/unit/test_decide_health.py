@@ -310,6 +310,13 @@ def test_failed_sources() -> None:
     assert texts(lost) == [("degraded", "Ollama: forwarding refused")]
 
 
+@pytest.mark.parametrize("source", ["gpu", "ollama", "disks"])
+def test_a_silence_that_began_on_another_day_has_its_date(source: str) -> None:
+    began = NOW - 2 * 86_400
+    ((_, text),) = texts(with_source(make_snapshot(), source, "late", read_at=began, since=began))
+    assert "since 2026-11-28 14:03 UTC" in text
+
+
 def test_notes_on_copies() -> None:
     loaded = [
         make_copy("qwen2.5:32b", gib=16.4, vram_gib=13.6),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import NOW, judged, make_copy, make_fleet, make_machine, make_snapshot
 from fleettui.model.machine import EngineEndpoint
-from fleettui.model.snapshot import SourceStatus
+from fleettui.model.snapshot import LinkStatus, SourceStatus
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.glyphs import ASCII
 from fleettui.view.layout import fleet_layout
@@ -159,6 +159,12 @@ def test_no_line_is_wider_than_the_layout(width: int, is_ascii: bool) -> None:
             assert section.lines
             assert all(width_of(line) <= width for line in section.lines)
             assert not is_ascii or all(text_of(line).isascii() for line in section.lines)
+
+
+def test_a_connection_of_another_day_has_its_date() -> None:
+    snapshot = make_snapshot(link=LinkStatus("up", since=NOW - 2 * 86_400))
+    state = machine_page(snapshot, NOW, fleet_layout(make_fleet(snapshot), 100))[0]
+    assert "connected to ada.lan since 2026-11-28 14:03 UTC" in map(text_of, state.lines)
 
 
 def test_problems_of_its_file_stand_on_the_page() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import day_and_time
 from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.snapshot import MachineSnapshot, Reason
 
@@ -24,7 +24,7 @@ def amd_reasons(
     elif status is not None and status.state == "error":
         reasons.append(Reason("degraded", "amd_error", f"AMD GPUs: {status.error or 'cannot be read'}"))
     elif status is not None and status.state == "late" and now - (status.since or now) >= limit_s:
-        since = hh_mm(status.since or now, utc_offset_s)
+        since = day_and_time(status.since or now, now, utc_offset_s)
         reasons.append(Reason("degraded", "amd_late", f"AMD GPUs do not answer since {since}"))
     return reasons
 

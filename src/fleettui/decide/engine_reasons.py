@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleettui.decide.engine_words import ENGINE_TITLES, engine_title, engine_trouble
 from fleettui.decide.gpu_reasons import LATE_LIMIT_S
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import day_and_time
 from fleettui.model.engines import unasked_engines
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
@@ -70,18 +70,18 @@ def _status_reason(
         return Reason("degraded", "engine_error", f"{title}: {status.error or 'no usable answer'}")
     since = status.read_at if status.read_at is not None else status.since
     if status.state == "late" and since is not None and now - since >= LATE_LIMIT_S:
-        text = f"{title} does not answer since {hh_mm(since, utc_offset_s)}"
+        text = f"{title} does not answer since {day_and_time(since, now, utc_offset_s)}"
         return Reason("degraded", "engine_late", text)
     return None
 
 
-def copy_reasons(snapshot: MachineSnapshot, utc_offset_s: int | None = None) -> list[Reason]:
+def copy_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None = None) -> list[Reason]:
     """Notes on copies that are slow or about to go: partly in RAM, on the CPU, stopping."""
     reasons = []
     no_gpu = has_no_gpu(snapshot)
     for copy in snapshot.loaded:
         if copy.state == "stopping":
-            reasons.append(Reason("note", "copy_stopping", _stopping_text(copy, utc_offset_s)))
+            reasons.append(Reason("note", "copy_stopping", _stopping_text(copy, now, utc_offset_s)))
             continue
         percent = copy.gpu_percent
         if no_gpu or isinstance(percent, Unknown) or copy.vram_bytes == copy.size_bytes:
@@ -95,10 +95,10 @@ def copy_reasons(snapshot: MachineSnapshot, utc_offset_s: int | None = None) -> 
     return reasons
 
 
-def _stopping_text(copy: LoadedModel, utc_offset_s: int | None) -> str:
+def _stopping_text(copy: LoadedModel, now: float, utc_offset_s: int | None) -> str:
     text = f"{copy.name} is stopping"
     if not isinstance(copy.expires_at, Unknown):
-        text += f" since {hh_mm(copy.expires_at, utc_offset_s)}"
+        text += f" since {day_and_time(copy.expires_at, now, utc_offset_s)}"
     if not isinstance(copy.vram_bytes, Unknown) and copy.vram_bytes > 0:
         text += f" and still holds {copy.vram_bytes / _GIB:.1f} GiB of VRAM"
     return text

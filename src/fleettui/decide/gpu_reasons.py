@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.decide.amd_reasons import amd_reasons, thermal_limit_c, tool_of
 from fleettui.decide.condition_reasons import condition_reasons
 from fleettui.decide.gpu_models import model_reasons
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import day_and_time
 from fleettui.model.gpu import GpuCard, GpuReading, is_on_card
 from fleettui.model.residency import is_runner, unexplained_mib
 from fleettui.model.snapshot import MachineSnapshot, Reason, Severity, SourceStatus
@@ -63,7 +63,7 @@ def _source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | N
         since = silent_since(snapshot, status)
         if since is None or now - since < LATE_LIMIT_S:
             return []
-        moment = hh_mm(since, utc_offset_s)
+        moment = day_and_time(since, now, utc_offset_s)
         text = f"{tool_of(snapshot)} does not answer since {moment}: a hung driver needs a reboot"
         return [Reason("unhealthy" if machine.declares_gpus else "degraded", "gpu_late", text)]
     is_blind = not has_cards or (status is not None and status.state == "error")  # cards are old then

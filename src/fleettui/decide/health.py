@@ -1,6 +1,7 @@
 """Health of a machine with its reasons, most severe first, in the operator's words.
 
-Times in a text are absolute (`since 13:58`), never ages: a reason changes only when its matter changes.
+Times in a text are absolute (`since 13:58`, of another day with its date), never ages: a reason changes only
+when its matter changes.
 They are local where the caller gives `utc_offset_s`, else they say UTC.
 """
 
@@ -10,7 +11,7 @@ from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
 from fleettui.decide.gpu_reasons import gpu_reasons
 from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
 from fleettui.decide.trust_reasons import trust_reason
-from fleettui.model.clock import hh_mm
+from fleettui.model.clock import day_and_time
 from fleettui.model.flag_words import maintenance_words
 from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
 
@@ -40,7 +41,7 @@ def judge_health(
         *engine_reasons(snapshot, now, utc_offset_s),
         *host_source_reasons(snapshot, now, utc_offset_s),
         *host_reasons(snapshot),
-        *copy_reasons(snapshot, utc_offset_s),
+        *copy_reasons(snapshot, now, utc_offset_s),
     ]
     reasons.sort(key=lambda reason: _ORDER[reason.severity])
     worst = reasons[0].severity if reasons else "note"
@@ -82,9 +83,8 @@ def offline_reason(
     # Before the question there was nothing to hear, after a pause or a sleep of this computer for hours.
     if now - heard <= limit_s or now - asked_at <= limit_s - interval_s:
         return None
-    text = (
-        f"no byte on the SSH connection since {hh_mm(heard, utc_offset_s)}: machine frozen, or network gone"
-    )
+    since = day_and_time(heard, now, utc_offset_s)
+    text = f"no byte on the SSH connection since {since}: machine frozen, or network gone"
     return Reason("offline", "ssh_silent", text)
 
 

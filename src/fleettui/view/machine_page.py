@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fleettui.model.clock import hh_mm, iso_utc
+from fleettui.model.clock import day_and_time, iso_utc
 from fleettui.model.machine import ConfigProblem
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
@@ -87,7 +87,7 @@ def _state_lines(view: MachineView) -> list[Line]:
     words = {"up": f"connected to {where}", "connecting": f"connecting to {where}", "never": "not asked yet"}
     text = words.get(link.state, f"not connected to {where}")
     if link.since is not None and link.state == "up":
-        text += f" since {hh_mm(link.since, view.layout.utc_offset_s)}"
+        text += f" since {day_and_time(link.since, view.now, view.layout.utc_offset_s)}"
     if snapshot.machine.ssh.is_local:
         text = "this machine, asked without SSH"
     lines.append((Cell(text + (next_try_text(view) if link.state == "failed" else ""), "dim"),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.clock import duration as duration  # noqa: PLC0414 - a unit of the screens too
-from fleettui.model.clock import hh_mm, iso_utc
+from fleettui.model.clock import iso_utc
 from fleettui.model.unknown import Maybe, Unknown
 
 DASH = "–"
@@ -98,8 +98,3 @@ def date_and_time(epoch_s: Maybe[float], utc_offset_s: int = 0) -> str:
     if isinstance(epoch_s, Unknown):
         return f"{DASH:<19}"
     return iso_utc(epoch_s + utc_offset_s)[:-1].replace("T", " ")
-
-
-def clock(epoch_s: float | None, utc_offset_s: int | None = None) -> str:
-    """`14:03`, or `14:03 UTC` without a zone."""
-    return DASH if epoch_s is None else hh_mm(epoch_s, utc_offset_s)
