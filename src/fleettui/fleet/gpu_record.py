@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import NamedTuple
 
 from fleettui.fleet.gpu_condition_record import GpuConditionRecord
@@ -43,7 +44,7 @@ class GpuRecord:
         self._driver: str | None = None
         self._last_section: Section | None = None
         self._bad_answers = 0
-        self._unified: tuple[object, object, object, GpuReading] | None = None
+        self._unified: tuple[tuple[object, ...], GpuReading] | None = None
 
     @property
     def has_cards(self) -> bool:
@@ -101,11 +102,11 @@ class GpuRecord:
         """The cards, unified ones with the machine's memory filled in."""
         if self.reading is None or not self.has_unified_cards:
             return self.reading
-        known = self._unified
-        if known is not None and known[0] is self.reading and known[1] is memory and known[2] is self.processes:
-            return known[3]
+        parts = (self.reading, memory, self.processes)
+        if self._unified is not None and all(map(is_, self._unified[0], parts)):
+            return self._unified[1]
         filled = with_unified_memory(self.reading, memory, self.processes)
-        self._unified = (self.reading, memory, self.processes, filled)
+        self._unified = (parts, filled)
         return filled
 
     def end(self, text: str, now: float) -> None:
