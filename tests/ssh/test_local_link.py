@@ -78,9 +78,11 @@ async def test_why_a_loop_ended_is_told(tmp_path: Path) -> None:
         Machine("here", "gpu-host", "localhost", ssh=SshSettings(is_local=True))
     )
     await link.open(print)
-    ended = await Lines().open(link, "echo out; echo broken >&2; exit 3")
+    ended = await Lines().open(link, "echo out; printf '\\033[31mbro\\aken\\n' >&2; exit 3")
     killed = await Lines().open(link, "kill -9 $$")
-    await until(lambda: ended.ends and killed.ends)
+    nameless = await Lines().open(link, "kill -40 $$")
+    await until(lambda: ended.ends and killed.ends and nameless.ends)
+    assert nameless.ends == ["was killed (signal 40)"]
     assert ended.data == b"out\n"
     assert ended.ends == ["ended with exit code 3: broken"]
     assert killed.ends == ["was killed (SIGKILL)"]

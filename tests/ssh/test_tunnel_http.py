@@ -6,13 +6,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 
+import asyncssh
 import pytest
-from links import Lines, open_link, until
+from links import ECHO_LOOP, Lines, open_link, until
 from sshd_rig import OllamaStandIn, SshdRig, black_hole, free_port
 
+from fleettui.model.machine import Machine, SshSettings
 from fleettui.net.connector import Connector
 from fleettui.net.direct_http import DirectHttp, get_direct
-from fleettui.net.errors import HttpFailure
+from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.link import Link
 from fleettui.net.local_link import LocalLink
 
@@ -72,6 +74,35 @@ async def test_too_large_an_answer_is_refused(sshd_rig: SshdRig, link: Link) -> 
     engine.answers["/api/tags"] = b"x" * ((8 << 20) + 1)
     assert (await failure(link, engine.port, "/api/tags")).kind == "too_large"
     assert (await link.get(engine.port, "/api/ps", timeout_s=5)).status == 200
+
+
+class Spiteful(asyncssh.SSHServer):
+    """Lets everybody in and refuses channels with words that a terminal would obey."""
+
+    WORDS = "no\x1b[2J\x1b]0;owned\x07 way\nin"
+
+    def begin_auth(self, username: str) -> bool:
+        return False
+
+    def session_requested(self) -> bool:
+        raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, self.WORDS)
+
+    def connection_requested(self, *_: object) -> bool:
+        raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, self.WORDS)
+
+
+async def test_a_servers_reasons_are_cleaned(sshd_rig: SshdRig, connect: Connect) -> None:
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    server = await asyncssh.create_server(Spiteful, "127.0.0.1", 0, server_host_keys=[key])
+    port = server.sockets[0].getsockname()[1]
+    sshd_rig.known_hosts.write_text(f"[127.0.0.1]:{port} {key.export_public_key().decode().strip()}\n")
+    link, _ = await open_link(connect(), Machine("ada", "r", "127.0.0.1", ssh=SshSettings(port=port)))
+    refused = await failure(link, 11434)
+    assert refused.text == "127.0.0.1: the server opens no tunnel (no way in)"
+    with pytest.raises(LinkError, match=r"refused to run a command \(no way in\)"):
+        await link.open_loop(ECHO_LOOP, print, print)
+    await link.close()
+    server.close()
 
 
 async def test_nobody_listens(link: Link) -> None:

@@ -254,11 +254,11 @@ class JumpDialer(Dialer):
             if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
                 text = f"{where}: jump host {jump} may not forward to it (AllowTcpForwarding, PermitOpen)"
             else:
-                reason = clean_line(str(error.reason).encode()) or "no reason given"
+                reason = clean_line(str(error.reason)) or "no reason given"
                 text = f"{where}: jump host {jump} cannot connect to it: {reason}; is sshd running there?"
             raise LinkError("connect", text) from None
         except asyncssh.Error as error:
-            reason = clean_line(str(error.reason).encode()) or "connection lost"
+            reason = clean_line(str(error.reason)) or "connection lost"
             raise LinkError("connect", f"{where}: jump host {jump}: {reason}; tried again") from None
         finally:
             self._jump.opens.release()

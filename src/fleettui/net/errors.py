@@ -34,9 +34,10 @@ class LinkError(Exception):
         """`host:port` of the jump host that failed; None when it was the machine itself."""
 
 
-def clean_line(text: bytes) -> str:
-    """A machine's own words on one short line, control characters gone."""
-    return clean_text(b" ".join(text[-4096:].split()), limit=4096)[-200:]
+def clean_line(text: bytes | str) -> str:
+    """A machine's own words on one short line, their end where they are long; control characters gone."""
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    return clean_text(b" ".join(raw[-4096:].split()), limit=4096)[-200:]
 
 
 ENDED_WITH_LINK = "ended with the connection"

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from fleettui.net.errors import HttpFailure, LinkError
+from fleettui.net.errors import HttpFailure, LinkError, clean_line
 from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
@@ -86,11 +86,17 @@ class LocalLoop(asyncio.SubprocessProtocol):
         if on_end is None or self._transport is None:
             return
         code = self._transport.get_returncode() or 0
-        outcome = (
-            f"ended with exit code {code}" if code >= 0 else f"was killed ({signal.Signals(-code).name})"
-        )
-        complaint = " ".join(self._complaint.decode("utf-8", "replace").split())[-200:]
+        outcome = f"ended with exit code {code}" if code >= 0 else f"was killed ({_signal_name(-code)})"
+        complaint = clean_line(self._complaint)
         on_end(f"{outcome}: {complaint}" if complaint else outcome)
+
+
+def _signal_name(number: int) -> str:
+    """`SIGKILL`; real-time signals but two have no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 class LocalLink:

@@ -97,7 +97,7 @@ class LoginClient(asyncssh.SSHClient):
 
     def auth_banner_received(self, msg: str, lang: str) -> None:
         """Kept for the case that the login fails; PAM says there that an account has expired."""
-        self.said = clean_line(f"{self.said} {msg[:4096]}".encode("utf-8", "replace"))
+        self.said = clean_line(f"{self.said} {msg[:4096]}")
 
     def kbdint_auth_requested(self) -> None:
         self.wanted_methods.append("keyboard-interactive")

@@ -18,7 +18,7 @@ def explain_failure(error: Exception, hop: Hop, client: LoginClient, dialer: Dia
     """The operator's words for what ended a login."""
     where = hop.where
     full = getattr(error, "reason", None) or str(error) or type(error).__name__
-    reason = clean_line(full.encode("utf-8", "replace")) or type(error).__name__
+    reason = clean_line(full) or type(error).__name__
     if isinstance(error, asyncssh.HostKeyNotVerifiable) or client.offer is not None:
         return _explain_host_key(where, reason, client)
     if isinstance(error, asyncssh.PermissionDenied):
@@ -56,7 +56,7 @@ def _explain_algorithms(reason: str) -> str | None:
         return None
     kind = start.removeprefix("No matching ")
     names = [name for name in theirs.split(",") if not name.startswith(("kex-strict", "ext-info"))]
-    shown = clean_line(", ".join(names)[:120].encode("utf-8", "replace"))
+    shown = clean_line(", ".join(names)[:120])
     return f"no {kind} algorithm in common, it has only {shown}; its SSH server needs an update or a setting"
 
 

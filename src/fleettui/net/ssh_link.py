@@ -77,7 +77,7 @@ class SshLoop:
         self._outcome = f"ended with exit code {status}"
 
     def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:
-        self._outcome = f"was killed (SIG{clean_line(signal.encode())})"
+        self._outcome = f"was killed (SIG{clean_line(signal)})"
 
     def eof_received(self) -> bool:
         return False
@@ -195,7 +195,7 @@ class SshLink:
             text = f"{self._where}: no answer to a new session {within}; is the machine overloaded?"
             raise LinkError("session", text) from None
         except (asyncssh.Error, OSError) as error:
-            raise LinkError("session", f"{self._where}: no session: {error}; tried again by itself") from None
+            raise self._explain_loss(error) from None
         self._loops = {item for item in self._loops if not item.has_ended.is_set()}
         self._loops.add(loop)  # type: ignore[arg-type]
         return loop  # type: ignore[return-value]
@@ -206,7 +206,7 @@ class SshLink:
         except asyncssh.ChannelOpenError as error:
             raise self._explain_session(error) from None
         except (asyncssh.Error, OSError) as error:
-            raise LinkError("session", f"{self._where}: no session: {error}; tried again by itself") from None
+            raise self._explain_loss(error) from None
 
     async def get(
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
@@ -251,7 +251,7 @@ class SshLink:
         on_lost, self._on_lost = self._on_lost, None
         if on_lost is None:
             return
-        reason = clean_line(str(getattr(exc, "reason", None) or exc or "closed by the machine").encode())
+        reason = clean_line(str(getattr(exc, "reason", None) or exc or "closed by the machine"))
         if "not responding to keepalive" in reason:
             error = LinkError(
                 "silent", f"{self._where}{through}: no byte any more; is the machine frozen or cut off?"
@@ -265,8 +265,12 @@ class SshLink:
         except Exception as bug:  # noqa: BLE001 - asyncssh would hide it
             call_exception_handler(bug)
 
+    def _explain_loss(self, error: Exception) -> LinkError:
+        text = f"{self._where}: no session: {clean_line(str(error))}; tried again by itself"
+        return LinkError("session", text)
+
     def _explain_session(self, error: asyncssh.ChannelOpenError) -> LinkError:
-        where, reason = self._where, clean_line(str(error.reason).encode())
+        where, reason = self._where, clean_line(str(error.reason))
         if self._login is None or self._login.connection.is_closed():
             return LinkError(
                 "lost", f"{where}: the connection ended before the session began; tried again by itself"
@@ -295,9 +299,10 @@ class SshLink:
                 raise HttpFailure("forbidden", text) from None
             if error.code == asyncssh.OPEN_CONNECT_FAILED:
                 raise HttpFailure("refused", f"{name}: nothing listens on port {port}") from None
-            raise HttpFailure("forbidden", f"{name}: the server opens no tunnel ({error.reason})") from None
+            reason = clean_line(str(error.reason))
+            raise HttpFailure("forbidden", f"{name}: the server opens no tunnel ({reason})") from None
         except (asyncssh.Error, OSError) as error:
-            raise HttpFailure("lost", f"{name}: {error}") from None
+            raise HttpFailure("lost", f"{name}: {clean_line(str(error))}") from None
 
 
 def call_exception_handler(error: Exception) -> None:
