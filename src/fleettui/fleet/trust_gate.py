@@ -54,6 +54,8 @@ class TrustGate:
         self._offers: dict[str, HostKeyOffer | None] = {}
         """Machines with a key that waits, and the one that was last noted of each."""
         self._unsaved: dict[Key, Change] = {}
+        self._can_keep = True
+        """As far as it was tried last."""
         self._judged_by = book.table
         """The table when standings were last compared; the book may be read by others in between."""
         connector.jump_rule = book.jump_rule
@@ -100,7 +102,8 @@ class TrustGate:
         """Once a cycle: keep what was noted, see what was decided; names whose standing changed."""
         self._settle(records)
         changes, self._unsaved = self._unsaved, {}
-        await asyncio.to_thread(self._synchronise, changes)
+        if not await asyncio.to_thread(self._synchronise, changes):
+            self._unsaved = {**changes, **self._unsaved}
         now = self._clock()
         names = set(self._entries) if self.book.table is not self._judged_by else set()
         self._judged_by = self.book.table
@@ -126,13 +129,19 @@ class TrustGate:
                 del self._offers[name]
                 self._unsaved[self._entries[name].key] = clear_offer
 
-    def _synchronise(self, changes: dict[Key, Change]) -> None:
+    def _synchronise(self, changes: dict[Key, Change]) -> bool:
+        """Keep what was noted, read what was decided; False where it could not be kept."""
+        has_kept = True
         if changes:
             try:
                 self.book.change(changes)
             except StoreError as error:
-                log.warning("what waits for approval cannot be kept: %s", error)
+                has_kept = False
+                if self._can_keep:
+                    log.warning("what waits for approval cannot be kept: %s", error)
+            self._can_keep = has_kept
         self.book.refresh()
+        return has_kept
 
     def _differs(self, name: str) -> bool:
         entry = self._entries[name]
