@@ -49,4 +49,4 @@ async def test_a_key_that_could_not_be_kept_is_kept_later(
     book = TrustBook(str(state), str(folder))
     book.refresh()
     assert book.table is not None
-    assert [item.offer and item.offer.fingerprint for item in book.table.decisions] == [KEY]
+    assert [item.offer and item.offer.fingerprint for item in book.table.decisions.values()] == [KEY]
