@@ -18,7 +18,6 @@ MOVED_PERCENT = 5
 """Smaller differences of the GPU's share are rounding and context."""
 CLOCK_SLACK_S = 1.0
 """An engine unloads on its own clock, and says the end of keep-alive in whole seconds."""
-GONE: frozenset[str] = frozenset({"unloaded", "expired", "evicted"})
 _GIB = 1 << 30
 
 
