@@ -34,6 +34,13 @@ def tone_for(value: Maybe[float], limits: Limits) -> Tone:
     return "good" if value < limits[0] else "warn" if value < limits[1] else "bad"
 
 
+def fraction_of(used: Maybe[int], whole: Maybe[int]) -> float | None:
+    """How full a bar is; None where that is not known."""
+    if isinstance(used, Unknown) or isinstance(whole, Unknown) or whole <= 0:
+        return None
+    return used / whole
+
+
 def bar_text(fraction: float, width: int, parts: tuple[str, ...] = UNICODE.bar_parts) -> str:
     """`width` columns filled from the left; a value above 0 shows at least the thinnest part."""
     steps = len(parts) - 1

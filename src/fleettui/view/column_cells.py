@@ -7,7 +7,7 @@ from fleettui.model.snapshot import Health, Reason, Severity
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.bars import tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, fit_cells, join_cells, width_of
-from fleettui.view.figures import fullest_disk_percent, net_rates
+from fleettui.view.figures import DISK_FULL_PERCENT, fullest_disk_percent, net_rates
 from fleettui.view.flags import flag_cells
 from fleettui.view.gpu_cells import UNKNOWN
 from fleettui.view.machine_view import MachineView
@@ -78,7 +78,7 @@ def disk(view: MachineView, width: int) -> Cells:
     full = fullest_disk_percent(view.snapshot)
     if isinstance(full, Unknown):
         return UNKNOWN
-    return (Cell(percent(full, width), "warn" if full > 95 else "dim"),)
+    return (Cell(percent(full, width), "warn" if full > DISK_FULL_PERCENT else "dim"),)
 
 
 def net(view: MachineView, width: int) -> Cells:

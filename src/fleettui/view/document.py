@@ -13,11 +13,11 @@ from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.residency import cards_of_copy, shares_of
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceFlag
 from fleettui.model.unknown import T, Unknown
+from fleettui.view.figures import is_answering
 from fleettui.view.host_document import host_document
 from fleettui.view.telemetry_document import GIB, Document, gib, known, rounded, telemetry_document, tidy
 
 SCHEMA = 1
-_ONLINE = frozenset({"healthy", "degraded", "unhealthy"})
 
 
 def infrastructure_document(fleet: FleetSnapshot, now: float) -> Document:
@@ -34,7 +34,7 @@ def infrastructure_document(fleet: FleetSnapshot, now: float) -> Document:
 def machine_document(snapshot: MachineSnapshot, now: float) -> Document:
     """Everything known of one machine."""
     machine = snapshot.machine
-    is_online = snapshot.trust == "approved" and snapshot.health in _ONLINE
+    is_online = is_answering(snapshot)
     # A copy that is stopping is listed under `loaded` with its state, but nobody may be sent to it.
     ready = [copy.name for copy in snapshot.loaded if copy.state != "stopping"]
     computed: Document = {

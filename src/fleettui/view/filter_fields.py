@@ -10,7 +10,15 @@ from fleettui.model.readings import EngineReading
 from fleettui.model.snapshot import DrainState, Health, MachineSnapshot, Trust
 from fleettui.model.unknown import Maybe, Unknown, total
 from fleettui.model.vram import free_vram, has_no_gpu, vram_sum
-from fleettui.view.figures import fullest_disk_percent, hottest_c, mean_utilisation, net_rates, total_power_w
+from fleettui.view.figures import (
+    fullest_disk_percent,
+    hottest_c,
+    is_answering,
+    mean_utilisation,
+    net_rates,
+    percent_of,
+    total_power_w,
+)
 
 Texts = Maybe[tuple[str, ...]]
 ReadTexts = Callable[[MachineSnapshot], Texts]
@@ -51,11 +59,6 @@ def _words(literal: Any) -> tuple[str, ...]:
     return tuple(literal.__args__)
 
 
-def is_answering(snapshot: MachineSnapshot) -> bool:
-    """True when its row shows values; what another said last is no value of now, so it is unknown."""
-    return snapshot.trust == "approved" and snapshot.health not in {"offline", "unknown"}
-
-
 def _now_only(read: ReadTexts) -> ReadTexts:
     return lambda s: read(s) if is_answering(s) else NOT_ANSWERING
 
@@ -68,12 +71,6 @@ def _gib(mib: Maybe[int]) -> Maybe[float]:
     return mib if isinstance(mib, Unknown) else mib / 1024
 
 
-def _share(part: Maybe[float], whole: Maybe[float]) -> Maybe[float]:
-    if isinstance(part, Unknown) or isinstance(whole, Unknown) or whole <= 0:
-        return Unknown("share not known")
-    return part * 100 / whole
-
-
 def _vram_gib(snapshot: MachineSnapshot, *, is_used: bool) -> Maybe[float]:
     """A machine without GPUs has 0 GiB, as `free` says too."""
     if has_no_gpu(snapshot):
@@ -84,7 +81,7 @@ def _vram_gib(snapshot: MachineSnapshot, *, is_used: bool) -> Maybe[float]:
 
 def _vram_share(snapshot: MachineSnapshot, *, is_free: bool) -> Maybe[float]:
     sums = vram_sum(snapshot)
-    return _share(sums.free_mib if is_free else sums.used_mib, sums.total_mib)
+    return percent_of(sums.free_mib if is_free else sums.used_mib, sums.total_mib)
 
 
 def _ram_gib(snapshot: MachineSnapshot, *, is_free: bool) -> Maybe[float]:
@@ -99,7 +96,7 @@ def _ram_share(snapshot: MachineSnapshot, *, is_free: bool) -> Maybe[float]:
     memory = snapshot.memory
     if memory is None:
         return Unknown("memory not read yet")
-    return _share(memory.free_kib if is_free else memory.used_kib, memory.total_kib)
+    return percent_of(memory.free_kib if is_free else memory.used_kib, memory.total_kib)
 
 
 def _engines_read(snapshot: MachineSnapshot, read: Callable[[EngineReading], Maybe[Any]]) -> Texts:

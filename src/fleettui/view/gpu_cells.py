@@ -6,7 +6,7 @@ from fleettui.model.gpu import GpuCard, is_on_card
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory
 from fleettui.probes.gpu_names import strip_maker
-from fleettui.view.bars import bar_cells, tone_for
+from fleettui.view.bars import bar_cells, fraction_of, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, dimmed, fit_cells, join_cells, width_of
 from fleettui.view.copies import DETAILS, copy_cells, ordered_copies, short_name
 from fleettui.view.figures import hottest_c, mean_utilisation, total_power_w
@@ -91,9 +91,7 @@ def _memory_cells(
     figures = f"{left:>4}/{right}"
     if is_wide:
         figures += " shared" if is_unified else "" if is_gpu else " GiB"
-    fraction = None
-    if not isinstance(used, Unknown) and not isinstance(total, Unknown) and total > 0:
-        fraction = used / total
+    fraction = fraction_of(used, total)
     glyphs = view.layout.glyphs
     parts = glyphs.card_bar_parts if is_gpu else glyphs.bar_parts
     bar_width = max(4, width - figures_width - 1)

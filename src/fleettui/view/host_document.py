@@ -6,6 +6,7 @@ from typing import Any
 
 from fleettui.model.readings import BlockDevice, MemoryReading, SystemReading
 from fleettui.model.unknown import Maybe, T, Unknown
+from fleettui.view.figures import swap_used_kib
 
 Document = dict[str, Any]
 
@@ -18,15 +19,12 @@ def memory_document(memory: MemoryReading | None) -> Document:
         keys = ("ram_available_gb", "ram_free_gb", "ram_free_up_to_gb", "ram_limit_gb", "swap_used_gb")
         return dict.fromkeys((*keys, "swap_total_gb", "zfs_arc_gb", "memory_stalled_percent"))
     details, limit = memory.details, memory.limit
-    swap_used: Maybe[int] = Unknown()
-    if not isinstance(memory.swap_total_kib, Unknown) and not isinstance(memory.swap_free_kib, Unknown):
-        swap_used = max(0, memory.swap_total_kib - memory.swap_free_kib)
     return {
         "ram_available_gb": _gib(memory.available_kib),
         "ram_free_gb": _gib(memory.free_kib),
         "ram_free_up_to_gb": _gib(memory.up_to_kib),
         "ram_limit_gb": None if limit is None else _gib(memory.usable_kib),
-        "swap_used_gb": _gib(swap_used),
+        "swap_used_gb": _gib(swap_used_kib(memory)),
         "swap_total_gb": _gib(memory.swap_total_kib),
         "zfs_arc_gb": None if details is None else _gib(details.arc_kib),
         "memory_stalled_percent": None if details is None else _known(details.stalled_some_percent),

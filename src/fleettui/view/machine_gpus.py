@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.gpu import GpuCard, MigInstance, cards_of_uuids
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
-from fleettui.view.bars import bar_cells, tone_for
+from fleettui.view.bars import bar_cells, fraction_of, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, dimmed
 from fleettui.view.copies import short_name
 from fleettui.view.gpu_cells import short_gpu_name
@@ -47,9 +47,7 @@ def gpu_lines(view: MachineView) -> list[Line]:
 def _instance_row(view: MachineView, part: MigInstance) -> tuple[Cells, ...]:
     limits = view.layout.thresholds
     bar_width = _BAR_WIDTH if view.layout.width >= NARROW else 0
-    fraction = None
-    if not isinstance(part.used_mib, Unknown) and not isinstance(part.total_mib, Unknown) and part.total_mib:
-        fraction = part.used_mib / part.total_mib
+    fraction = fraction_of(part.used_mib, part.total_mib)
     name = Cell(f"{view.layout.glyphs.dot} MIG {clean(part.profile)}", "dim")
     return (
         NOTHING,
@@ -65,13 +63,7 @@ def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
     limits = view.layout.thresholds
     bar_width = _BAR_WIDTH if view.layout.width >= NARROW else 0
     memory = card_memory(view.snapshot, card)
-    fraction = None
-    if (
-        not isinstance(memory.used_mib, Unknown)
-        and not isinstance(memory.total_mib, Unknown)
-        and memory.total_mib
-    ):
-        fraction = memory.used_mib / memory.total_mib
+    fraction = fraction_of(memory.used_mib, memory.total_mib)
     shared = " shared" if card.is_unified else ""
     mig = f" {view.layout.glyphs.dot} MIG" if card.is_mig else ""
     limit = "" if isinstance(card.power_limit_w, Unknown) else f"/{card.power_limit_w:.0f}"

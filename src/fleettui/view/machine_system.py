@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.model.readings import BlockDevice, MemoryReading, SystemReading
 from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.view.cells import Cell, Cells
+from fleettui.view.figures import DISK_FULL_PERCENT, disk_percent, swap_used_kib
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, fields, table
 from fleettui.view.text import clean
@@ -48,10 +49,7 @@ def _system_rows(system: SystemReading) -> list[tuple[str, Cells]]:
 def _memory_rows(memory: MemoryReading) -> list[tuple[str, Cells]]:
     """Use and swap; below, what changes the meaning of the figure: limits, caches, tasks that wait."""
     details = memory.details
-    swap_used: Maybe[int] = Unknown()
-    if not isinstance(memory.swap_total_kib, Unknown) and not isinstance(memory.swap_free_kib, Unknown):
-        swap_used = max(0, memory.swap_total_kib - memory.swap_free_kib)
-    swap = f"  swap {kib_gib(swap_used)}/{kib_gib(memory.swap_total_kib)}"
+    swap = f"  swap {kib_gib(swap_used_kib(memory))}/{kib_gib(memory.swap_total_kib)}"
     if memory.swap_total_kib == 0:
         swap = ""
     elif details is not None and known_or(details.zram_kib, 0) > 0:
@@ -117,12 +115,11 @@ def _words(*values: Maybe[str]) -> str:
 def disk_lines(view: MachineView) -> list[Line]:
     rows = []
     for disk in view.snapshot.disks.disks if view.snapshot.disks is not None else ():
-        size = disk.used_kib + disk.free_kib
-        full = disk.used_kib * 100 / size if size else 0.0
+        full = known_or(disk_percent(disk), 0.0)
         rows.append(
             (
                 (Cell(clean(disk.mount)),),
-                (Cell(f"{full:.0f} %", "warn" if full > 95 else "plain"),),
+                (Cell(f"{full:.0f} %", "warn" if full > DISK_FULL_PERCENT else "plain"),),
                 (Cell(f"{kib_gib(disk.free_kib)} of {kib_gib(disk.total_kib)} GiB free", "dim"),),
                 (Cell(clean(disk.device), "dim"),),
             )

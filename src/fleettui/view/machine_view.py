@@ -12,6 +12,7 @@ from fleettui.model.residency import CardShare, shares_of
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import known_or
 from fleettui.model.vram import VramSum, has_no_gpu, vram_sum
+from fleettui.view.figures import is_answering
 from fleettui.view.units import age
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class MachineView:
     @cached_property
     def is_answering(self) -> bool:
         """True when the machine's own row shows values; else an error or a fingerprint goes across it."""
-        return self.snapshot.trust == "approved" and self.snapshot.health not in {"offline", "unknown"}
+        return is_answering(self.snapshot)
 
     @cached_property
     def is_stale(self) -> bool:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from fleettui.model.order import natural_key
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Maybe
 from fleettui.model.vram import vram_sum
 from fleettui.view.columns import COLUMNS, SortKey, known_value
-from fleettui.view.filter_fields import is_answering
+from fleettui.view.figures import is_answering, percent_of
 
 _ALWAYS_KNOWN = frozenset({"machine", "health", "age", "note"})
 """Columns that say something of a machine that does not answer; other values of it are old, so unknown."""
@@ -41,9 +41,7 @@ class SortOrder(NamedTuple):
 
 def _vram_share(snapshot: MachineSnapshot) -> Maybe[float]:
     sums = vram_sum(snapshot)
-    if isinstance(sums.used_mib, Unknown) or isinstance(sums.total_mib, Unknown) or not sums.total_mib:
-        return Unknown("share not known")
-    return sums.used_mib / sums.total_mib
+    return percent_of(sums.used_mib, sums.total_mib)
 
 
 _OTHER_SORTS = (

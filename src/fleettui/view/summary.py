@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import vram_sum
 from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds, bar_cells
 from fleettui.view.cells import Cell, Cells, Tone, join_cells, width_of
+from fleettui.view.figures import is_answering
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.units import count, gib_whole
 
-_UP = frozenset({"healthy", "degraded", "unhealthy"})
 _BAR_WIDTH = 22
 
 
@@ -52,7 +52,7 @@ class SummaryPart(NamedTuple):
 
 def summarize(fleet: FleetSnapshot, now: float) -> FleetSummary:
     """Count everything once."""
-    up = [item for item in fleet.machines if is_up(item)]
+    up = [item for item in fleet.machines if is_answering(item)]
     offline = [item for item in fleet.machines if item.trust == "approved" and item.health == "offline"]
     used = free = total = gpus = 0
     for snapshot in up:
@@ -78,11 +78,6 @@ def summarize(fleet: FleetSnapshot, now: float) -> FleetSummary:
         draining=sum(item.drain is not None for item in fleet.machines),
         problems=len(fleet.problems),
     )
-
-
-def is_up(snapshot: MachineSnapshot) -> bool:
-    """True when the machine is approved and answers."""
-    return snapshot.trust == "approved" and snapshot.health in _UP
 
 
 def summary_parts(
