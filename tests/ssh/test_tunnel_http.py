@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 
 import asyncssh
+import psutil
 import pytest
 from links import ECHO_LOOP, Lines, open_link, until
 from sshd_rig import OllamaStandIn, SshdRig, black_hole, free_port
@@ -103,6 +104,24 @@ async def test_a_servers_reasons_are_cleaned(sshd_rig: SshdRig, connect: Connect
         await link.open_loop(ECHO_LOOP, print, print)
     await link.close()
     server.close()
+
+
+async def test_closing_drops_a_get_that_is_under_way(sshd_rig: SshdRig, link: Link) -> None:
+    engine = sshd_rig.ollama()
+    await link.get(engine.port, "/api/ps", timeout_s=5)
+    engine.gate.clear()
+    answers: list[object] = []
+    assert link.start_get(engine.port, "/api/ps", answers.append, 30)
+    await until(lambda: len(engine.requests) == 2)
+    await link.close()
+    await until(lambda: engine.port not in connected_ports(), 5)
+    engine.gate.set()
+    assert answers == []
+
+
+def connected_ports() -> set[int]:
+    """To which this process has a connection."""
+    return {found.raddr.port for found in psutil.Process().net_connections("tcp") if found.raddr}
 
 
 async def test_nobody_listens(link: Link) -> None:

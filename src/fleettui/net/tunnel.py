@@ -198,8 +198,7 @@ class KeptHttp:
     def _expire(self) -> None:
         now = asyncio.get_running_loop().time()
         for stream, (due_at, expire) in tuple(self._deadlines.items()):
-            if due_at <= now:
-                del self._deadlines[stream]
+            if due_at <= now and self._deadlines.pop(stream, None):  # None: the one before closed all
                 expire()
         self._arm()
 
@@ -221,14 +220,15 @@ class KeptHttp:
         return HttpFailure(kind, f"{self._where}:{port}{path}: {error}")
 
     def close(self) -> None:
-        """Drop every kept stream."""
+        """Drop every stream, the ones with a GET under way too: what hangs there has no deadline any more."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        for stream in self._idle.values():
+        for stream in (*self._idle.values(), *self._deadlines):
             stream.close()
         self._idle.clear()
+        self._deadlines.clear()
 
     async def _ask(self, port: int, path: str, headers: Sequence[Header]) -> AnswerReader:
         request = encode_get(port, path, headers)
