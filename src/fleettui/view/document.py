@@ -15,7 +15,8 @@ from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceF
 from fleettui.model.unknown import T, Unknown
 from fleettui.view.figures import is_answering
 from fleettui.view.host_document import host_document
-from fleettui.view.telemetry_document import GIB, Document, gib, known, rounded, telemetry_document, tidy
+from fleettui.view.json_values import GIB, Document, gib, known, rounded, tidy
+from fleettui.view.telemetry_document import telemetry_document
 
 SCHEMA = 1
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from fleettui.model.clock import iso_utc
 from fleettui.model.event import Event
-
-Document = dict[str, Any]
+from fleettui.view.json_values import Document
 
 
 def event_document(event: Event) -> Document:

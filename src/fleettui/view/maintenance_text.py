@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.flag_words import maintenance_words
 from fleettui.model.flags import MaintenanceChange, MaintenanceResult
 from fleettui.view.document import maintenance_document
-from fleettui.view.telemetry_document import Document
+from fleettui.view.json_values import Document
 from fleettui.view.text import clean
 
 

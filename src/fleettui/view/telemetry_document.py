@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fleettui.model.clock import iso_utc
 from fleettui.model.gpu import GpuCard, GpuProcess, GpuReading, XidEvent, condition_of, is_on_card
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, T, Unknown
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory, gib_of_mib, has_no_gpu
 from fleettui.probes.nvidia_xid import card_of_xid
 from fleettui.view.host_document import memory_document
+from fleettui.view.json_values import KIB_IN_GIB, Document, gib, known, rounded, tidy
 
-Document = dict[str, Any]
-
-GIB = 1 << 30
-
-
-_KIB_IN_GIB = 1 << 20
 _NOT_ASKED = Unknown("not asked")
 
 
@@ -29,17 +22,17 @@ def telemetry_document(snapshot: MachineSnapshot, is_online: bool) -> Document:
         "cpu_percent": None if cpu is None else rounded(cpu.busy_percent),
         "load": load,
         "uptime_s": None if cpu is None else rounded(cpu.uptime_s),
-        "ram_used_gb": None if memory is None else gib(memory.used_kib, _KIB_IN_GIB),
-        "ram_total_gb": None if memory is None else gib(memory.total_kib, _KIB_IN_GIB),
+        "ram_used_gb": None if memory is None else gib(memory.used_kib, KIB_IN_GIB),
+        "ram_total_gb": None if memory is None else gib(memory.total_kib, KIB_IN_GIB),
         **memory_document(memory),
         "disks": None
         if disks is None
         else [
             {
                 "mount": disk.mount,
-                "used_gb": gib(disk.used_kib, _KIB_IN_GIB),
-                "free_gb": gib(disk.free_kib, _KIB_IN_GIB),
-                "total_gb": gib(disk.total_kib, _KIB_IN_GIB),
+                "used_gb": gib(disk.used_kib, KIB_IN_GIB),
+                "free_gb": gib(disk.free_kib, KIB_IN_GIB),
+                "total_gb": gib(disk.total_kib, KIB_IN_GIB),
             }
             for disk in disks.disks
         ],
@@ -158,22 +151,5 @@ def _process(process: GpuProcess) -> Document:
     }
 
 
-def known(value: Maybe[T]) -> T | None:
-    return None if isinstance(value, Unknown) else value
-
-
-def rounded(value: Maybe[float]) -> float | None:
-    return None if isinstance(value, Unknown) else round(float(value), 1)
-
-
-def gib(value: Maybe[int], unit: int) -> float | None:
-    return None if isinstance(value, Unknown) else round(value / unit, 1)
-
-
 def _megabytes(bytes_s: Maybe[float]) -> float | None:
     return None if isinstance(bytes_s, Unknown) else round(bytes_s / 1e6, 1)
-
-
-def tidy(value: float) -> float | int:
-    """2.0 as 2, 0.5 as it is."""
-    return int(value) if value == int(value) else value

@@ -10,7 +10,7 @@ from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.snapshot import HostKeyOffer
 from fleettui.model.trust import ListedTrust
 from fleettui.view.document import machines_document
-from fleettui.view.telemetry_document import Document
+from fleettui.view.json_values import Document
 from fleettui.view.text import clean
 from fleettui.view.units import remaining
 
