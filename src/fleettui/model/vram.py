@@ -7,7 +7,8 @@ several instances together. A part with unified memory (`GpuCard.is_unified`) ta
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuCard
+from fleettui.model.gpu import GpuCard, ProcessesReading
+from fleettui.model.readings import MemoryReading
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
@@ -77,26 +78,37 @@ def card_memory(snapshot: MachineSnapshot, card: GpuCard) -> CardMemory:
     """
     if not card.is_unified:
         return CardMemory(card.total_mib, card.used_mib, card.free_mib)
-    memory = snapshot.memory
+    return unified_memory(card, snapshot.memory, snapshot.processes)
+
+
+def unified_memory(
+    card: GpuCard, memory: MemoryReading | None, processes: ProcessesReading | None
+) -> CardMemory:
+    """Memory of a unified part: what it does not tell itself comes from the machine and its processes."""
     total, free, used = card.total_mib, card.free_mib, card.used_mib
     if memory is not None:
-        usable_kib, free_kib = memory.usable_kib, memory.free_kib
-        if isinstance(total, Unknown) and not isinstance(usable_kib, Unknown):
-            total = usable_kib // 1024
-        if not isinstance(free_kib, Unknown):
-            available = free_kib // 1024
-            free = available if isinstance(free, Unknown) else min(free, available)
+        available = _mib_of_kib(memory.free_kib)
+        if isinstance(total, Unknown):
+            total = _mib_of_kib(memory.usable_kib)
+        if isinstance(free, Unknown):
+            free = available
+        elif not isinstance(available, Unknown):
+            free = min(free, available)
     if isinstance(used, Unknown):
-        used = _used_by_processes(snapshot, card)
+        used = _used_by_processes(card, processes)
     return CardMemory(total, used, free)
 
 
-def _used_by_processes(snapshot: MachineSnapshot, card: GpuCard) -> Maybe[int]:
+def _mib_of_kib(kib: Maybe[int]) -> Maybe[int]:
+    return kib if isinstance(kib, Unknown) else kib // 1024
+
+
+def _used_by_processes(card: GpuCard, processes: ProcessesReading | None) -> Maybe[int]:
     """MiB that compute processes hold on a card; Unknown when the list or any figure of it is."""
-    if snapshot.processes is None:
+    if processes is None:
         return Unknown("processes not read yet")
     used = 0
-    for process in snapshot.processes.processes:
+    for process in processes.processes:
         if process.gpu_uuid != card.uuid and not isinstance(card.uuid, Unknown):
             continue
         if isinstance(process.used_mib, Unknown):

@@ -8,6 +8,7 @@ from fleettui.model.gpu import GpuCard, GpuFault, GpuReading, ProcessesReading
 from fleettui.model.readings import MemoryReading
 from fleettui.model.record import replace
 from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.vram import unified_memory
 from fleettui.probes.clean import clean_text
 from fleettui.probes.loops_gpu import FAST_FIELDS, QUERY_FIELDS
 from fleettui.probes.numbers import is_digits, read_text
@@ -116,38 +117,10 @@ def with_unified_memory(
 
 
 def _fill_unified(card: GpuCard, memory: MemoryReading | None, processes: ProcessesReading | None) -> GpuCard:
-    """A total and used memory of its own stay; what is free ends where the machine's memory does."""
     if not card.is_unified or memory is None:
         return card
-    total, free, used = card.total_mib, card.free_mib, card.used_mib
-    available = _to_mib(memory.free_kib)
-    if isinstance(total, Unknown):
-        total = _to_mib(memory.usable_kib)
-    if isinstance(free, Unknown):
-        free = available
-    elif not isinstance(available, Unknown):
-        free = min(free, available)
-    if isinstance(used, Unknown):
-        used = _used_on(card, processes)
-    return replace(card, total_mib=total, free_mib=free, used_mib=used)
-
-
-def _used_on(card: GpuCard, processes: ProcessesReading | None) -> Maybe[int]:
-    """MiB of the card's processes; Unknown when one of them is."""
-    if processes is None:
-        return Unknown("process list not read")
-    used = 0
-    for process in processes.processes:
-        if process.gpu_uuid != card.uuid and not isinstance(card.uuid, Unknown):
-            continue
-        if isinstance(process.used_mib, Unknown):
-            return process.used_mib
-        used += process.used_mib
-    return used
-
-
-def _to_mib(kib: Maybe[int]) -> Maybe[int]:
-    return kib if isinstance(kib, Unknown) else kib // 1024
+    filled = unified_memory(card, memory, processes)
+    return replace(card, total_mib=filled.total_mib, free_mib=filled.free_mib, used_mib=filled.used_mib)
 
 
 def same_bus_id(a: str, b: str) -> bool:
