@@ -7,13 +7,10 @@ only where the text says nothing. Exit codes: nvidia-smi(1), section RETURN VALU
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-from fleettui.model.gpu import GpuFault, GpuProblem, GpuProblemCode
+from fleettui.model.gpu import GpuFault, GpuFaultCode, GpuProblem, GpuProblemCode
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
-
-FaultCode = Literal["lost", "reset", "unknown_error"]
 
 HUNG_EXIT = 75
 ASLEEP_EXIT = 76
@@ -122,14 +119,14 @@ def read_fault(line: str) -> GpuFault | None:
     return GpuFault(bus_id, code, f"{where}: {FAULT_WORDS[code]}")
 
 
-FAULT_WORDS: dict[FaultCode, str] = {
+FAULT_WORDS: dict[GpuFaultCode, str] = {
     "lost": "lost, reboot needed",
     "reset": "needs reset",
     "unknown_error": "unknown error",
 }
 
 
-def fault_code(text: str) -> FaultCode | None:
+def fault_code(text: str) -> GpuFaultCode | None:
     """The fault that a sentence or a field's reason names."""
     if "GPU is lost" in text:
         return "lost"
