@@ -198,7 +198,8 @@ class KeptHttp:
     def _expire(self) -> None:
         now = asyncio.get_running_loop().time()
         for stream, (due_at, expire) in tuple(self._deadlines.items()):
-            if due_at <= now and self._deadlines.pop(stream, None):  # None: the one before closed all
+            if due_at <= now and stream in self._deadlines:  # the one before may have closed all
+                del self._deadlines[stream]
                 expire()
         self._arm()
 
