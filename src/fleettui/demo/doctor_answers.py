@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from fleettui.demo.machine import SimulatedMachine
 
 Answer = tuple[int, str]
+"""Exit code and text."""
 
 PERMISSION_HINT = (
     "Hint: You are currently not seeing messages from other users and the system.\n"
@@ -19,10 +20,15 @@ PERMISSION_HINT = (
 DOCTOR_SECTIONS = ("who", "clock", "journal", "journal_ollama", "root")
 
 
+def may_read_journal(machine: SimulatedMachine) -> bool:
+    """False on machines at somebody's home, where the account has no group for it."""
+    return "home" not in machine.plan.tags
+
+
 def doctor_answer(machine: SimulatedMachine, section: str) -> Answer:
     """Exit code and text of one of DOCTOR_SECTIONS."""
     user = machine.plan.user
-    may_read = "home" not in machine.plan.tags
+    may_read = may_read_journal(machine)
     if section == "who":
         groups = f"{user} adm video render" if may_read else f"{user} video render"
         return 0, f"/bin/bash\n{user}\n{groups}"

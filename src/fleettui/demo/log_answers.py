@@ -6,10 +6,8 @@ import time
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from fleettui.demo.doctor_answers import PERMISSION_HINT
+from fleettui.demo.doctor_answers import PERMISSION_HINT, Answer, may_read_journal
 from fleettui.demo.machine import SimulatedMachine
-
-Answer = tuple[int, str]
 
 LOG_SECTIONS = ("log", "follow", "dmesg", "logfiles")
 PERIOD_S = 20
@@ -38,11 +36,6 @@ def log_answer(machine: SimulatedMachine, section: str, now_s: float | None = No
     if not may_read_journal(machine):
         return 0, f"{PERMISSION_HINT}\nrc 0"
     return 0, "\n".join([*journal_lines(machine, now_s - since_s, now_s, unit), "rc 0"])
-
-
-def may_read_journal(machine: SimulatedMachine) -> bool:
-    """False on machines at somebody's home, where the account has no group for it."""
-    return "home" not in machine.plan.tags
 
 
 def journal_lines(machine: SimulatedMachine, start_s: float, end_s: float, unit: str = "") -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.demo.doctor_answers import DOCTOR_SECTIONS, doctor_answer
+from fleettui.demo.doctor_answers import DOCTOR_SECTIONS, Answer, doctor_answer
 from fleettui.demo.facts_answers import FACTS
 from fleettui.demo.log_answers import LOG_SECTIONS, log_answer
 from fleettui.demo.machine import SimulatedMachine
@@ -15,9 +15,6 @@ UNKNOWN_SECTION_EXIT = 64
 _IDLE = "0x0000000000000001"
 _CUDA_OF_BRANCH = {"535": "12.2", "550": "12.4", "570": "12.8", "575": "12.9", "580": "13.0"}
 BUSES = ("01", "41", "81", "C1", "21", "61", "A1", "E1")
-
-Answer = tuple[int, str]
-"""Exit code and text."""
 
 
 def answer_section(machine: SimulatedMachine, section: str, now: float) -> Answer:

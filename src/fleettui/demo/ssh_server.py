@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from fleettui.demo.clock import DemoClock
-from fleettui.demo.doctor_answers import PERMISSION_HINT
+from fleettui.demo.doctor_answers import PERMISSION_HINT, may_read_journal
 from fleettui.demo.engine_server import EngineServer, whole_answer
 from fleettui.demo.listeners import BACKLOG, LOOPBACK, LoopbackPort
-from fleettui.demo.log_answers import journal_lines, may_read_journal
+from fleettui.demo.log_answers import journal_lines
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.openssh_manners import speak_as_openssh
 from fleettui.demo.probe_answers import answer_section
