@@ -48,14 +48,14 @@ def _judge(
             if entry is not None:
                 left.remove(entry)
                 measured.remove(card)
-    texts: dict[tuple[str, str], list[int]] = {}
+    differing: dict[tuple[str, str, bool], list[int]] = {}
     for card in measured:
         if not left:
             break
         entry = next((entry for entry in left if _may_be(entry, card)), left[0])
         left.remove(entry)
-        texts.setdefault((_what_it_is(entry, card), _what_the_file_says(entry, card)), []).append(card.index)
-    return tuple(_note(indices, *words) for words, indices in texts.items())
+        differing.setdefault(_difference(entry, card), []).append(card.index)
+    return tuple(_note(indices, *words) for words, indices in differing.items())
 
 
 def _may_be(entry: DeclaredGpu, card: _Measured) -> bool:
@@ -80,21 +80,18 @@ def _has_vram(entry: DeclaredGpu, card: _Measured) -> bool:
     return abs(total / 1024 - declared) <= declared * VRAM_TOLERANCE
 
 
-def _what_it_is(entry: DeclaredGpu, card: _Measured) -> str:
+def _difference(entry: DeclaredGpu, card: _Measured) -> tuple[str, str, bool]:
+    """What the card is, what the file says, and whether that is the amount of VRAM."""
     if _may_be(entry, card) and not isinstance(card.total_mib, Unknown):
-        return f"{card.total_mib / 1024:.0f} GiB of VRAM"
-    return strip_maker(str(card.name))
+        return f"{card.total_mib / 1024:.0f}", f"{entry.vram_gb:g}", True
+    return strip_maker(str(card.name)), strip_maker(entry.model), False
 
 
-def _what_the_file_says(entry: DeclaredGpu, card: _Measured) -> str:
-    return f"{entry.vram_gb:g}" if _may_be(entry, card) else strip_maker(entry.model)
-
-
-def _note(indices: list[int], what: str, declared: str) -> Reason:
+def _note(indices: list[int], what: str, declared: str, is_vram: bool) -> Reason:
     which = "GPU " + ", ".join(map(str, indices))
     is_one = len(indices) == 1
-    if what.endswith(" GiB of VRAM"):
-        found = f"{which} {'has' if is_one else 'have'} {what}"
+    if is_vram:
+        found = f"{which} {'has' if is_one else 'have'} {what} GiB of VRAM"
     else:
         found = f"{which} is {_article(what)} {what}" if is_one else f"{which} are {what}"
     text = f"{found}, the file declares {declared}: correct hardware.gpu"
