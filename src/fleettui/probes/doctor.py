@@ -6,6 +6,7 @@ from fleettui.model.literal import Literal
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
+from fleettui.probes.machine_logs import judge_complaints
 
 JOURNAL_GROUPS = ("systemd-journal", "adm", "wheel")
 """Groups that may read the whole journal: systemd, systemd-journald.service(8), ACCESS CONTROL."""
@@ -42,29 +43,14 @@ class JournalAnswer:
 
 
 def parse_journal(payload: bytes, exit_code: int) -> JournalAnswer:
-    """What section `journal` says, journalctl's stdout and stderr together.
-
-    Sentences: systemd, src/shared/journal-util.c and src/journal/journalctl.c; their exit code is 0 or 1
-    by version, so the text decides.
-    """
+    """What section `journal` says, journalctl's stdout and stderr together."""
     lines = [clean_text(line) for line in payload.split(b"\n")]
-    lines = [line for line in lines if line]
-    text = "\n".join(lines)
-    if "insufficient permissions" in text or "You are currently not seeing messages" in text:
-        return JournalAnswer("no_permission", lines[0])
-    if "No journal files were found" in text:
-        return JournalAnswer("no_journal", lines[0])
     # Old versions print `-- Logs begin at …` in front.
-    entries = [line for line in lines if not line.startswith("-- ")]
-    if exit_code == 0:
-        return JournalAnswer("readable", entries[-1]) if entries else JournalAnswer("empty")
-    if exit_code in (126, 127):
-        return JournalAnswer("no_tool", entries[0] if entries else "")
-    if exit_code in (124, 137, 143):
-        return JournalAnswer("failed", "journalctl did not answer within 3 s")
-    if exit_code == 1 and not entries:
-        return JournalAnswer("empty")
-    return JournalAnswer("failed", entries[0] if entries else f"exit code {exit_code}")
+    entries = [line for line in lines if line and not line.startswith("-- ")]
+    state, complaint = judge_complaints(entries, exit_code)
+    if state != "readable":
+        return JournalAnswer(state, complaint)
+    return JournalAnswer("readable", entries[-1]) if entries else JournalAnswer("empty")
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,11 @@ def parse_log(payload: bytes, exit_code: int) -> LogText:
 
 
 def judge_complaints(complaints: list[str], exit_code: int) -> tuple[LogState, str]:
-    """What journalctl's own words mean. Sentences: systemd, src/shared/journal-util.c, src/journal/."""
+    """What journalctl's own words mean.
+
+    Sentences: systemd, src/shared/journal-util.c and src/journal/journalctl.c; their exit code is 0 or 1 by
+    version, so the text decides.
+    """
     text = "\n".join(complaints)
     if "insufficient permissions" in text or "You are currently not seeing messages" in text:
         return "no_permission", complaints[0]
