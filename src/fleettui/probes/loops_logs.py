@@ -27,8 +27,8 @@ LOG_FILES: Final = (
 # look KIND SECONDS UNIT. UNIT= of process 1 are systemd's own words on a unit: started,
 # failed, killed for memory.
 # -q with -F alone: elsewhere the hint on what may not be read is wanted.
-_START = r"""
-look() {
+_START = rf"""
+look() {{
   a=$1; b=$2; c=$3;
   case $c in
     kernel) set -- _TRANSPORT=kernel;;
@@ -36,7 +36,7 @@ look() {
     *)
       set -- _TRANSPORT=kernel;
       for f in _SYSTEMD_UNIT CONTAINER_NAME; do
-        for u in $(exec ${T:+$T 5} journalctl -q --no-pager -F $f </dev/null); do
+        for u in $(exec ${{T:+$T 5}} journalctl -q --no-pager -F $f </dev/null); do
           case $u in
             ollama*|vllm*|llama*|sglang*|lmstudio*|lms*|nvidia-*)
               set -- "$@" + "$f=$u";
@@ -48,10 +48,11 @@ look() {
       done;;
   esac;
   case $a in
-    follow) journalctl -f --no-tail --no-pager -o short-iso --since "-${b}s" "$@" 2>&1 </dev/null;;
-    *) ${T:+$T 10} journalctl --no-pager -o short-iso --since "-${b}s" "$@" 2>&1 </dev/null;;
+    follow) journalctl -f --no-tail --no-pager -o short-iso --since "-${{b}}s" "$@" 2>&1 </dev/null;;
+    *)
+      ${{T:+$T {JOURNAL_LIMIT_S}}} journalctl --no-pager -o short-iso --since "-${{b}}s" "$@" 2>&1 </dev/null;;
   esac;
-};
+}};
 """
 
 _CASES = rf"""
