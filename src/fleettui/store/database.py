@@ -109,6 +109,31 @@ class Store:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    def has_table(self, name: str) -> bool:
+        """False for the file of an older fleettui, opened for reading only and so not brought up to date."""
+        if not self.is_readonly:
+            return True
+        found = self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,))
+        return found.fetchone() is not None
+
+    def read_revision(self, table: str, folder: str) -> int:
+        """Changes with every `raise_revision` of that folder; 0 before the first."""
+        if not self.has_table(table):
+            return 0
+        row = self.connection.execute(
+            f"SELECT revision FROM {table} WHERE machines_dir = ?",  # noqa: S608 - ours
+            (folder,),
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def raise_revision(self, table: str, folder: str) -> None:
+        """Something of that folder is changed in this transaction: who follows it reads it anew."""
+        self.connection.execute(
+            f"INSERT INTO {table} (machines_dir, revision) VALUES (?, 1) "  # noqa: S608 - ours
+            "ON CONFLICT (machines_dir) DO UPDATE SET revision = revision + 1",
+            (folder,),
+        )
+
     def __enter__(self) -> Store:
         return self
 

@@ -76,7 +76,7 @@ def release_writing(store: Store, machines_dir: str, owner: str, now: float) -> 
 def read_writer(store: Store, machines_dir: str) -> EventWriter | None:
     """Who writes, or wrote last; None: nobody ever did. Raises StoreError."""
     with store.transaction("DEFERRED") as connection:
-        return _writer(connection, os.path.realpath(machines_dir)) if _has_table(store) else None
+        return _writer(connection, os.path.realpath(machines_dir)) if store.has_table("events") else None
 
 
 def append_events(store: Store, machines_dir: str, events: Sequence[Event]) -> None:
@@ -123,7 +123,7 @@ def read_events(
             wanted.append(f"{column} IN ({', '.join('?' * len(words))})")
             values += words
     with store.transaction("DEFERRED") as connection:
-        if not _has_table(store):
+        if not store.has_table("events"):
             return 0, ()
         (last_id,) = connection.execute(
             "SELECT coalesce(max(id), 0) FROM events WHERE machines_dir = ?", values[:1]
@@ -138,7 +138,7 @@ def read_events(
 def known_machines(store: Store, machines_dir: str) -> set[str]:
     """Names that stand in the timeline, also of machines that are gone. Raises StoreError."""
     with store.transaction("DEFERRED") as connection:
-        if not _has_table(store):
+        if not store.has_table("events"):
             return set()
         rows = connection.execute(
             "SELECT DISTINCT machine FROM events WHERE machines_dir = ?", (os.path.realpath(machines_dir),)
@@ -160,12 +160,6 @@ def prune_events(
             "(SELECT id FROM events WHERE machines_dir = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
             (folder, folder, keep_rows),
         )
-
-
-def _has_table(store: Store) -> bool:
-    """False for the file of an older fleettui, opened for reading only and so not brought up to date."""
-    found = store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'events'")
-    return not store.is_readonly or found.fetchone() is not None
 
 
 def _writer(connection: sqlite3.Connection, folder: str) -> EventWriter | None:

@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     """The flag before and after a change."""
 
 _MAINTENANCE = "maintenance"
+_REVISIONS = "flag_revisions"
 
 
 def read_revision(store: Store, machines_dir: str) -> int:
     """Changes with every flag of that folder; 0 before the first. Raises StoreError."""
-    with store.transaction("DEFERRED") as connection:
-        return _revision(connection, os.path.realpath(machines_dir)) if _has_table(store) else 0
+    with store.transaction("DEFERRED"):
+        return store.read_revision(_REVISIONS, os.path.realpath(machines_dir))
 
 
 def load_flags(store: Store, machines_dir: str) -> tuple[int, Flags]:
     """The revision and every machine in maintenance, of one moment. Raises StoreError."""
     key = os.path.realpath(machines_dir)
     with store.transaction("DEFERRED") as connection:
-        if not _has_table(store):
+        if not store.has_table("machine_flags"):
             return 0, {}
         rows = connection.execute(
             "SELECT name, reason, flagged_by, since, until FROM machine_flags "
@@ -42,7 +43,7 @@ def load_flags(store: Store, machines_dir: str) -> tuple[int, Flags]:
             (key, _MAINTENANCE),
         ).fetchall()
         flags = {name: MaintenanceFlag(*values) for name, *values in rows}
-        return _revision(connection, key), flags
+        return store.read_revision(_REVISIONS, key), flags
 
 
 def with_present_flags(store: Store, machines_dir: str, fleet: FleetSnapshot) -> FleetSnapshot:
@@ -84,7 +85,7 @@ def change_maintenance(store: Store, machines_dir: str, changes: Mapping[str, Ch
             if after != before:
                 _write(connection, (folder, name, _MAINTENANCE), after)
         if any(before != after for before, after in outcomes.values()):
-            _raise_revision(connection, folder)
+            store.raise_revision(_REVISIONS, folder)
     return outcomes
 
 
@@ -99,7 +100,7 @@ def forget_flags(store: Store, machines_dir: str, names: Collection[str]) -> boo
             for name in names
         )
         if dropped:
-            _raise_revision(connection, folder)
+            store.raise_revision(_REVISIONS, folder)
     return dropped > 0
 
 
@@ -112,24 +113,3 @@ def _write(connection: sqlite3.Connection, key: tuple[str, str, str], flag: Main
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (*key, flag.reason, flag.by, flag.since, flag.until),
     )
-
-
-def _raise_revision(connection: sqlite3.Connection, folder: str) -> None:
-    connection.execute(
-        "INSERT INTO flag_revisions (machines_dir, revision) VALUES (?, 1) "
-        "ON CONFLICT (machines_dir) DO UPDATE SET revision = revision + 1",
-        (folder,),
-    )
-
-
-def _revision(connection: sqlite3.Connection, folder: str) -> int:
-    row = connection.execute(
-        "SELECT revision FROM flag_revisions WHERE machines_dir = ?", (folder,)
-    ).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-def _has_table(store: Store) -> bool:
-    """False for the file of an older fleettui, opened for reading only and so not brought up to date."""
-    found = store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'machine_flags'")
-    return not store.is_readonly or found.fetchone() is not None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Change = Callable[[TrustDecision | None], TrustDecision | None]
     """From the entry as it stands to what it shall be; None: no entry. May raise to change nothing at all."""
 
+_REVISIONS = "trust_revisions"
 _COLUMNS = (
     "name, address, kind, key_type, fingerprint, decided_at, decided_by, how, tombstone, "
     "offer_type, offer_fingerprint, offer_expected, offer_at"
@@ -27,21 +28,21 @@ _COLUMNS = (
 
 def read_revision(store: Store, machines_dir: str) -> int:
     """Changes with every decision of that folder; 0 before the first. Raises StoreError."""
-    with store.transaction("DEFERRED") as connection:
-        return _revision(connection, os.path.realpath(machines_dir)) if _has_table(store) else 0
+    with store.transaction("DEFERRED"):
+        return store.read_revision(_REVISIONS, os.path.realpath(machines_dir))
 
 
 def load_decisions(store: Store, machines_dir: str) -> tuple[int, tuple[TrustDecision, ...]]:
     """The revision and every entry of that folder, of one moment. Raises StoreError."""
     key = os.path.realpath(machines_dir)
     with store.transaction("DEFERRED") as connection:
-        if not _has_table(store):
+        if not store.has_table("trust_decisions"):
             return 0, ()
         rows = connection.execute(
             f"SELECT {_COLUMNS} FROM trust_decisions WHERE machines_dir = ? ORDER BY name, address",  # noqa: S608 - ours
             (key,),
         ).fetchall()
-        return _revision(connection, key), tuple(_decision(row) for row in rows)
+        return store.read_revision(_REVISIONS, key), tuple(_decision(row) for row in rows)
 
 
 def change_decisions(store: Store, machines_dir: str, changes: Mapping[Key, Change]) -> bool:
@@ -61,11 +62,7 @@ def change_decisions(store: Store, machines_dir: str, changes: Mapping[Key, Chan
             has_changed = True
             _write(connection, folder, (name, address), after)
         if has_changed:
-            connection.execute(
-                "INSERT INTO trust_revisions (machines_dir, revision) VALUES (?, 1) "
-                "ON CONFLICT (machines_dir) DO UPDATE SET revision = revision + 1",
-                (folder,),
-            )
+            store.raise_revision(_REVISIONS, folder)
     return has_changed
 
 
@@ -88,19 +85,6 @@ def _write(connection: sqlite3.Connection, folder: str, key: Key, decision: Trus
         f"INSERT OR REPLACE INTO trust_decisions (machines_dir, {_COLUMNS}) VALUES ({marks})",  # noqa: S608 - ours
         values,
     )
-
-
-def _has_table(store: Store) -> bool:
-    """False for the file of an older fleettui, opened for reading only and so not brought up to date."""
-    found = store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'trust_decisions'")
-    return not store.is_readonly or found.fetchone() is not None
-
-
-def _revision(connection: sqlite3.Connection, folder: str) -> int:
-    row = connection.execute(
-        "SELECT revision FROM trust_revisions WHERE machines_dir = ?", (folder,)
-    ).fetchone()
-    return 0 if row is None else int(row[0])
 
 
 def _decision(row: tuple[Any, ...]) -> TrustDecision:
