@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fleettui.decide.trust import TrustTable
+from fleettui.fleet.followed_state import FollowedState
 from fleettui.model.trust import TrustDecision
 from fleettui.net.key_rules import USUAL, KeyRule
-from fleettui.store.database import Store, StoreError
+from fleettui.store.database import StoreError
 from fleettui.store.trust import change_decisions, load_decisions, read_revision
 
 if TYPE_CHECKING:
@@ -29,18 +29,17 @@ class TrustBook:
         """None until it could be read: then nobody can tell who was rejected."""
         self.error: str | None = None
         """Why decisions cannot be read or kept; None while all is well."""
-        self._is_watching = is_watching
-        """Keeps the file open, to see cheaply what other processes decide."""
-        self._store: Store | None = None
-        self._revision = -1
         self._rows: tuple[TrustDecision, ...] = ()
-        self._lock = threading.Lock()
+        self._state = FollowedState[tuple[TrustDecision, ...]](
+            state_dir, machines_dir, what="decisions about host keys", empty=(),
+            load=load_decisions, read_revision=read_revision, is_watching=is_watching,
+        )  # fmt: skip
 
     def refresh(self) -> bool:
         """Read again what changed; True where the table is another one now. Never raises."""
-        with self._lock:
+        with self._state.lock:
             try:
-                rows = self._read()
+                rows = self._state.read()
             except StoreError as error:
                 self._note_error(str(error))
                 return False
@@ -52,11 +51,8 @@ class TrustBook:
 
     def change(self, changes: Mapping[Key, Change]) -> bool:
         """Apply all changes or, when one raises, none; True where an entry differs now. Raises StoreError."""
-        with self._lock:
-            if self._store is not None:
-                return change_decisions(self._store, self.machines_dir, changes)
-            with Store.open(self.state_dir) as store:
-                return change_decisions(store, self.machines_dir, changes)
+        with self._state.open_for_change() as store:
+            return change_decisions(store, self.machines_dir, changes)
 
     def jump_rule(self, address: str) -> KeyRule:
         """How the host key of a jump host is judged: by what was decided about a machine at that address."""
@@ -67,33 +63,7 @@ class TrustBook:
 
     def close(self) -> None:
         """Close the file; more than once is fine."""
-        with self._lock:
-            if self._store is not None:
-                self._store.close()
-                self._store = None
-
-    def _read(self) -> tuple[TrustDecision, ...] | None:
-        """All entries; None: the same as before. Raises StoreError."""
-        if self._is_watching and self._store is None:
-            self._store = self._open_watched()
-        if self._store is not None:
-            if self._revision == read_revision(self._store, self.machines_dir):
-                return None
-            self._revision, rows = load_decisions(self._store, self.machines_dir)
-            return rows
-        store = Store.open_readonly(self.state_dir)
-        if store is None:
-            return ()  # nothing was ever decided
-        with store:
-            return load_decisions(store, self.machines_dir)[1]
-
-    def _open_watched(self) -> Store | None:
-        """None where the file may only be read: it is then read anew each time."""
-        try:
-            return Store.open(self.state_dir)
-        except StoreError as error:
-            log.info("decisions about host keys can only be read: %s", error)
-            return None
+        self._state.close()
 
     def _note_error(self, text: str) -> None:
         if self.error is None:
