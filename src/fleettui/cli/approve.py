@@ -7,7 +7,8 @@ from argparse import Namespace
 
 from fleettui.cli import diagnostics
 from fleettui.cli.errors import CommandError
-from fleettui.cli.trust import MustAsk, changing_folders, check_names, finish, make_desk, run
+from fleettui.cli.names import check_names
+from fleettui.cli.trust import MustAsk, changing_folders, finish, make_desk, run
 from fleettui.decide.trust import rejection_text
 from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_words import ShownKey, TrustError, TrustResult
@@ -24,7 +25,7 @@ def approve_command(arguments: Namespace) -> int:
     names = tuple(dict.fromkeys(arguments.names))
     fingerprint = _fingerprint(arguments.fingerprint, names)
     desk = make_desk(folders)
-    check_names(names, desk)
+    check_names(names, desk.files(), folders.machines_dir)
     if fingerprint is not None or arguments.yes:
         outcomes = run(desk, _approve_all(desk, names, fingerprint))
     else:
@@ -37,7 +38,7 @@ def reject_command(arguments: Namespace) -> int:
     folders = changing_folders(arguments)
     names = tuple(dict.fromkeys(arguments.names))
     desk = make_desk(folders)
-    check_names(names, desk)
+    check_names(names, desk.files(), folders.machines_dir)
     return _finish(arguments, run(desk, _reject_all(desk, names, is_sure=arguments.yes)))
 
 

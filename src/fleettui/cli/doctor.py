@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -11,10 +10,11 @@ from pathlib import Path
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.colors import paint
-from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, EXIT_UNKNOWN_NAME, EXIT_USAGE, CommandError
+from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, EXIT_USAGE, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.live import LiveBlock
-from fleettui.cli.polling import DEMO_STEP, NEXT_STEPS
+from fleettui.cli.names import folder_error, unknown_name
+from fleettui.cli.polling import NEXT_STEPS
 from fleettui.config.machine_folder import MachineFiles, load_machines
 from fleettui.fleet.doctor.run import broken_checkups, doctor_settings, run_doctor
 from fleettui.fleet.trust_book import TrustBook
@@ -124,9 +124,9 @@ class _Screen:
 
 def _check_folder(files: MachineFiles, folders: Folders) -> None:
     """Raises CommandError where there is no file to look at."""
-    for problem in files.problems:
-        if problem.file == folders.machines_dir:
-            raise CommandError(f"no machines: {problem.file}: {problem.message}", DEMO_STEP)
+    unreadable = folder_error(files.problems, folders.machines_dir)
+    if unreadable is not None:
+        raise unreadable
     if not files.machines and not files.problems:
         raise CommandError(f"no machine file in {folders.machines_dir}", *NEXT_STEPS)
 
@@ -135,15 +135,10 @@ def _check_names(
     files: MachineFiles, broken: Sequence[Checkup], names: Sequence[str], folders: Folders
 ) -> None:
     """Raises CommandError with exit code 3 for the first unknown name."""
-    known = [machine.name for machine in files.machines] + [checkup.name for checkup in broken]
     for name in names:
-        if name in known or any(_is_named(checkup, (name,)) for checkup in broken):
-            continue
-        near = difflib.get_close_matches(name, known)
-        hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
-        raise CommandError(
-            f"no machine is named {name!r} in {folders.machines_dir}", hint, exit_code=EXIT_UNKNOWN_NAME
-        )
+        if files.find(name) is None and not any(_is_named(checkup, (name,)) for checkup in broken):
+            also = [checkup.name for checkup in broken]
+            raise unknown_name(name, files, folders.machines_dir, also)
 
 
 def _is_named(broken: Checkup, names: Sequence[str]) -> bool:

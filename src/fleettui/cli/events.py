@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from argparse import Namespace
 from collections.abc import Sequence
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.colors import paint
-from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
+from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.model.event import Event
 from fleettui.model.record import dataclass, replace
@@ -125,17 +124,14 @@ def _check_names(folders: Folders, names: Sequence[str], answer: _Answer) -> Non
     missing = [name for name in names if name not in answer.known]
     if not missing:
         return
+    from fleettui.cli.names import unknown_name
     from fleettui.config.machine_folder import load_machines
 
-    known = {machine.name for machine in load_machines(folders.machines_dir).machines} | answer.known
+    files = load_machines(folders.machines_dir)
     for name in missing:
-        if name not in known:
-            near = difflib.get_close_matches(name, sorted(known))
-            hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
-            raise CommandError(
-                f"no machine is named {name!r} in {folders.machines_dir} or in its timeline",
-                hint,
-                exit_code=EXIT_UNKNOWN_NAME,
+        if files.find(name) is None:
+            raise unknown_name(
+                name, files, folders.machines_dir, also=answer.known, place=" or in its timeline"
             )
 
 

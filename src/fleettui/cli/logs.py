@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
@@ -11,8 +10,9 @@ from contextlib import aclosing
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.colors import paint
-from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_NO_TELEMETRY, EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
+from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_NO_TELEMETRY, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.cli.names import unknown_name
 from fleettui.cli.serving import run_serving
 from fleettui.config.machine_folder import load_machines
 from fleettui.fleet.machine_log import LogQuery, LogUnavailable, follow_log, read_log
@@ -47,11 +47,7 @@ def _find(name: str, folders: Folders) -> Machine:
     files = load_machines(folders.machines_dir)
     machine = files.find(name)
     if machine is None:
-        near = difflib.get_close_matches(name, [machine.name for machine in files.machines])
-        hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
-        raise CommandError(
-            f"no machine is named {name!r} in {folders.machines_dir}", hint, exit_code=EXIT_UNKNOWN_NAME
-        )
+        raise unknown_name(name, files, folders.machines_dir)
     return machine
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from argparse import Namespace
-from collections.abc import Collection
 
 from fleettui.cli import output
-from fleettui.cli.errors import EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
+from fleettui.cli.errors import EXIT_OK, CommandError
 from fleettui.cli.folders import resolve_folders
-from fleettui.config.machine_folder import load_machines
+from fleettui.cli.names import unknown_name
+from fleettui.config.machine_folder import MachineFiles, load_machines
 from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.maintenance import FlagError, set_maintenance
 from fleettui.fleet.until import parse_until
@@ -26,12 +25,12 @@ def maintenance_command(arguments: Namespace) -> int:
         )
     now = time.time()
     until = _until(getattr(arguments, "until", None), now)
-    declared = [machine.name for machine in load_machines(folders.machines_dir).machines]
+    files = load_machines(folders.machines_dir)
     book = FlagBook(folders.state_dir, folders.machines_dir)
     try:
         change = set_maintenance(
             book,
-            declared,
+            [machine.name for machine in files.machines],
             arguments.names,
             is_on=arguments.verb == "on",
             now=now,
@@ -39,7 +38,7 @@ def maintenance_command(arguments: Namespace) -> int:
             until=until,
         )
     except FlagError as error:
-        raise _command_error(error, declared) from None
+        raise _command_error(error, files, book) from None
     if arguments.json:
         output.write_document(change_document(change, now))
     else:
@@ -56,9 +55,7 @@ def _until(text: str | None, now: float) -> float | None:
         raise CommandError(f"--until: {error}") from None
 
 
-def _command_error(error: FlagError, declared: Collection[str]) -> CommandError:
+def _command_error(error: FlagError, files: MachineFiles, book: FlagBook) -> CommandError:
     if error.kind != "unknown_name":
         return CommandError(f"--reason: {error.text}" if error.kind == "reason" else error.text)
-    near = difflib.get_close_matches(error.name, declared)
-    hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
-    return CommandError(error.text, f"no flag was changed; {hint}", exit_code=EXIT_UNKNOWN_NAME)
+    return unknown_name(error.name, files, book.machines_dir, book.maintenance, "no flag was changed")

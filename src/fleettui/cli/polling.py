@@ -5,12 +5,12 @@ from __future__ import annotations
 from fleettui.cli import diagnostics
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders
+from fleettui.cli.names import DEMO_STEP, folder_error
 from fleettui.fleet.needs import Needs
 from fleettui.fleet.oneshot import poll_fleet_once
 from fleettui.fleet.service import FleetSettings
 from fleettui.model.snapshot import FleetSnapshot
 
-DEMO_STEP = "or look at a simulated fleet: fleettui demo"
 NEXT_STEPS = (
     "write a file for each machine (see docs/machines.md), or name another folder with --machines",
     DEMO_STEP,
@@ -40,8 +40,9 @@ def check_folder(fleet: FleetSnapshot, folders: Folders) -> None:
     """Raises CommandError when the folder gave no machine: there is nothing to ask."""
     if fleet.machines:
         return
-    if any(problem.file == folders.machines_dir for problem in fleet.problems):
-        raise CommandError(f"no machines: {fleet.problems[0].file}: {fleet.problems[0].message}", DEMO_STEP)
+    unreadable = folder_error(fleet.problems, folders.machines_dir)
+    if unreadable is not None:
+        raise unreadable
     if not fleet.problems:
         raise CommandError(f"no machine file in {folders.machines_dir}", *NEXT_STEPS)
     raise CommandError(

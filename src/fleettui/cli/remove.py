@@ -7,6 +7,7 @@ from argparse import Namespace
 
 from fleettui.cli import diagnostics
 from fleettui.cli.folders import Folders
+from fleettui.cli.names import unknown_name
 from fleettui.cli.trust import MustAsk, changing_folders, finish, make_desk, run
 from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_words import TrustError
@@ -33,11 +34,11 @@ def remove_command(arguments: Namespace) -> int:
 
 
 def _show(folders: Folders, desk: TrustDesk, name: str, *, is_file_deleted: bool) -> None:
-    """Role, file and loaded models, as far as they are known. Raises TrustError for an unknown name."""
+    """Role, file and loaded models, as far as they are known. Raises CommandError for an unknown name."""
     machine = desk.files().find(name)
     if machine is None:
         if desk.book.table is None or not desk.book.table.of_name(name):
-            desk.machine(name)  # raises
+            raise unknown_name(name, desk.files(), folders.machines_dir)
         diagnostics.say(
             f"{clean(name)}: no file declares it any more; what was decided about it is forgotten"
         )

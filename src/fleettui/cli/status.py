@@ -7,8 +7,9 @@ import time
 from argparse import Namespace
 
 from fleettui.cli import diagnostics, output
-from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_OK, EXIT_UNKNOWN_NAME, CommandError
+from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.cli.names import check_names
 from fleettui.cli.polling import check_folder, poll_once, report_broken_files, report_problems
 from fleettui.fleet.needs import EVERYTHING
 from fleettui.model.record import replace
@@ -73,20 +74,11 @@ def _tell_nothing_matched(fleet: FleetSnapshot, shown: FleetSnapshot, wanted: Fi
 def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
     if not names:
         return
-    import difflib
-
     from fleettui.config.machine_folder import load_machines
 
-    known = [machine.name for machine in load_machines(folders.machines_dir).machines]
-    if not known:
-        return  # the poll finds out why, and says so
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known)
-            hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
-            raise CommandError(
-                f"no machine is named {name!r} in {folders.machines_dir}", hint, exit_code=EXIT_UNKNOWN_NAME
-            )
+    files = load_machines(folders.machines_dir)
+    if files.machines:  # else the poll finds out why, and says so
+        check_names(names, files, folders.machines_dir)
 
 
 def _print(fleet: FleetSnapshot, folders: Folders, *, is_json: bool, is_compact: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from argparse import Namespace
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -59,18 +58,6 @@ def changing_folders(arguments: Namespace) -> Folders:
     if folders.is_readonly:
         raise CommandError(f"--readonly (or `readonly:` of the settings) refuses machines {arguments.verb}")
     return folders
-
-
-def check_names(names: Sequence[str], desk: TrustDesk) -> None:
-    """Raises CommandError unless every name is declared, before anything is done about one of them."""
-    known = [machine.name for machine in desk.files().machines]
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known)
-            hint = f"did you mean {', '.join(near)}?" if near else "see: fleettui machines list"
-            raise CommandError(
-                f"no machine is named {name!r} in {desk.book.machines_dir}", hint, exit_code=EXIT_UNKNOWN_NAME
-            )
 
 
 def finish(arguments: Namespace, results: Sequence[TrustResult], failures: Sequence[TrustError]) -> int:
