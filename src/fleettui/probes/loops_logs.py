@@ -50,7 +50,8 @@ look() {{
   case $a in
     follow) journalctl -f --no-tail --no-pager -o short-iso --since "-${{b}}s" "$@" 2>&1 </dev/null;;
     *)
-      ${{T:+$T {JOURNAL_LIMIT_S}}} journalctl --no-pager -o short-iso --since "-${{b}}s" "$@" 2>&1 </dev/null;;
+      ${{T:+$T {JOURNAL_LIMIT_S}}} journalctl --no-pager -o short-iso --since "-${{b}}s"
+        "$@" 2>&1 </dev/null;;
   esac;
 }};
 """
