@@ -7,7 +7,7 @@ A pin holds for name and address together: a file that points elsewhere is not c
 
 from __future__ import annotations
 
-from fleettui.model.approval import code_of, machines_command
+from fleettui.model.approval import PENDING_WORDS, code_of, machines_command
 from fleettui.model.clock import iso_utc
 from fleettui.model.record import dataclass, replace
 from fleettui.model.snapshot import HostKeyOffer, Trust
@@ -111,8 +111,8 @@ def rejection_text(decision: TrustDecision) -> str:
 def expiry_text(name: str, address: str, offer: SeenKey) -> str:
     """Why a machine whose key nobody decided about is not asked any more."""
     return (
-        f"{address}: host key {offer.key_type} {offer.fingerprint} was not approved within 15 min, nothing "
-        f"is asked any more; to look at it again: {machines_command('approve', name)}"
+        f"{address}: host key {offer.key_type} {offer.fingerprint} was not approved within {PENDING_WORDS}, "
+        f"nothing is asked any more; to look at it again: {machines_command('approve', name)}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.approval import machines_command
+from fleettui.model.approval import PENDING_WORDS, approving_command
 from fleettui.model.snapshot import MachineSnapshot, Reason
 
 
@@ -18,18 +18,21 @@ def trust_reason(snapshot: MachineSnapshot, now: float) -> Reason:
     if link.offer is None:
         return Reason("note", "pending", link.error or "host key not read yet")
     if link.offer.has_expired(now):
-        again = machines_command("approve", name)
-        text = f"host key not approved within 15 min, nothing is asked; to look at it again: {again}"
+        again = approving_command(name)
+        text = f"host key not approved within {PENDING_WORDS}, nothing is asked; to look at it again: {again}"
         return Reason("note", "pending", text)
     step = f"compare the fingerprint on the machine; if it is right: {approve_command(snapshot)}"
     return Reason("note", "pending", f"host key not approved yet: {step}")
 
 
 def approve_command(snapshot: MachineSnapshot) -> str:
-    """The command that approves the key; a changed one is named, so that nobody approves it by habit."""
-    offer = snapshot.link.offer
-    options = ("--fingerprint", offer.fingerprint) if offer is not None and offer.expected else ()
-    return machines_command("approve", snapshot.machine.name, *options)
+    """The command that approves the key."""
+    offer, name = snapshot.link.offer, snapshot.machine.name
+    return (
+        approving_command(name)
+        if offer is None
+        else approving_command(name, offer.fingerprint, offer.expected)
+    )
 
 
 def changed_step(snapshot: MachineSnapshot) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 PENDING_S = 900.0
 """A key that nobody decided about is asked for no longer than this; then the entry has expired."""
+PENDING_WORDS = f"{PENDING_S / 60:.0f} min"
 
 COMPARE_LINE = (
     'for f in /etc/ssh/ssh_host_*_key.pub; do k=$(ssh-keygen -lf "$f"); h=${k#*SHA256:}; '
@@ -17,6 +18,12 @@ FINGERPRINT_DECIDES = "the full fingerprint decides, the code is for reading alo
 def machines_command(verb: str, name: str, *options: str) -> str:
     """`fleettui machines approve ada`, ready to be pasted into a shell."""
     return " ".join(["fleettui machines", verb, quoted(name), *options])
+
+
+def approving_command(name: str, fingerprint: str = "", expected: tuple[str, ...] = ()) -> str:
+    """The command that approves a key that was shown; a changed one is named, so that nobody approves it by
+    habit."""
+    return machines_command("approve", name, *(("--fingerprint", fingerprint) if expected else ()))
 
 
 def quoted(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fleettui.model.approval import COMPARE_LINE, FINGERPRINT_DECIDES, code_of, machines_command
+from fleettui.model.approval import COMPARE_LINE, FINGERPRINT_DECIDES, approving_command, code_of
 from fleettui.model.clock import iso_utc
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.snapshot import HostKeyOffer
@@ -68,19 +68,13 @@ def _machine_lines(item: ListedTrust, now: float) -> list[str]:
     word = item.trust.replace("_", " ")
     if offer is None:
         told = "its key was not read yet; to read it"
-        return [f"{name}  {clean(item.address)}  {word}", f"  {told}: {machines_command('approve', name)}"]
+        return [f"{name}  {clean(item.address)}  {word}", f"  {told}: {approving_command(name)}"]
     left = "" if offer.expires_at is None else f", expires in {remaining(offer.expires_at - now)}"
     if offer.has_expired(now):
         left = ", expired: nothing is asked until you approve it"
     shown = HostKeyOffer(offer.key_type, offer.fingerprint, offer.code, offer.expected)
-    command = machines_command("approve", name, *_options(item))
+    command = approving_command(name, offer.fingerprint, offer.expected)
     return [f"{name}  {clean(item.address)}  {word}{left}", *key_lines(shown), f"  to approve: {command}"]
-
-
-def _options(item: ListedTrust) -> tuple[str, ...]:
-    """A changed key is named, so that nobody approves it by habit."""
-    offer = item.offer
-    return ("--fingerprint", offer.fingerprint) if offer is not None and offer.expected else ()
 
 
 def _trust_document(item: ListedTrust, now: float) -> Document:
