@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from fleettui.net.connector import Connector
 from fleettui.net.errors import LinkError
+from fleettui.net.key_rules import KeyRule
 from fleettui.net.link import Link, LoopChannel
 
 ECHO_LOOP = "exec /bin/sh -c 'while read -r line; do echo \"got $line\"; done'"
@@ -50,14 +51,14 @@ class Lines:
 async def open_link(connector: Connector, machine: object, pins: tuple[str, ...] = ()) -> tuple[Link, Losses]:
     """An open link and what it lost."""
     losses = Losses()
-    link = connector.link_for(machine, pins)  # type: ignore[arg-type]
+    link = connector.link_for(machine, rule=KeyRule(pins))  # type: ignore[arg-type]
     await link.open(losses)
     return link, losses
 
 
 async def refused(connector: Connector, machine: object, pins: tuple[str, ...] = ()) -> LinkError:
     """The error of a link that must not open."""
-    link = connector.link_for(machine, pins)  # type: ignore[arg-type]
+    link = connector.link_for(machine, rule=KeyRule(pins))  # type: ignore[arg-type]
     try:
         await link.open(Losses())
     except LinkError as error:

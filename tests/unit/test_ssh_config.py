@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fleettui.model.machine import Machine, SshSettings
 from fleettui.net.errors import LinkError
 from fleettui.net.hops import parse_jump, plan_hops
+from fleettui.net.key_rules import KeyRule, apply_rule
 from fleettui.net.ssh_config import SshConfig
 from fleettui.net.ssh_config_words import split_line
 
@@ -245,13 +246,13 @@ def test_any_text_is_read(tmp_path_factory: pytest.TempPathFactory, text: str) -
 
 def test_the_machine_file_wins_over_the_configuration(tmp_path: Path) -> None:
     config = read("Host gpu-a\n HostName 192.0.2.9\n User ops\n Port 2200\n IdentityFile ~/x\n", tmp_path)
-    (hop,) = plan_hops(
-        machine(user="root", port=22, identity="~/y", host_key="SHA256:pin"), config, ("SHA256:z",)
-    )
+    rule = KeyRule(("SHA256:z",))
+    own = machine(user="root", port=22, identity="~/y", host_key="SHA256:pin")
+    (hop,) = apply_rule(plan_hops(own, config), rule, None)
     assert (hop.host, hop.user, hop.port) == ("192.0.2.9", "root", 22)
     assert hop.identity_files == (f"{tmp_path}/y",)
     assert hop.pins == ("SHA256:pin",)
-    (plain,) = plan_hops(machine(), config, ("SHA256:z",))
+    (plain,) = apply_rule(plan_hops(machine(), config), rule, None)
     assert (plain.user, plain.port, plain.pins) == ("ops", 2200, ("SHA256:z",))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,16 +48,9 @@ class Connector:
         """Import asyncssh in a thread (0.35 s), so that the first paint does not wait for it."""
         await asyncio.to_thread(_import_ssh)
 
-    def link_for(
-        self,
-        machine: Machine,
-        pins: Sequence[str] = (),
-        steps: LoginSteps | None = None,
-        *,
-        rule: KeyRule = USUAL,
-    ) -> Link:
-        """A fresh, unopened link. `pins`: fingerprints approved earlier; `ssh.host_key` overrides them.
-        `steps` is told how far the login is; `rule` says what else the operator decided about the key."""
+    def link_for(self, machine: Machine, *, steps: LoginSteps | None = None, rule: KeyRule = USUAL) -> Link:
+        """A fresh, unopened link. `steps` is told how far the login is; `rule` is what the operator decided
+        about the key (`ssh.host_key` overrides its pins)."""
         if machine.ssh.is_local:
             from fleettui.net.local_link import LocalLink
 
@@ -67,7 +60,7 @@ class Connector:
         parts = self._parts()
 
         async def open_login() -> tuple[Login, Jump | None]:
-            return await self._open_login(machine, replace(rule, pins=rule.pins + tuple(pins)), steps)
+            return await self._open_login(machine, rule, steps)
 
         where = machine.ssh.host or machine.hostname
         port = machine.ssh.port or 22
@@ -187,7 +180,7 @@ class Connector:
     async def _open_login(
         self, machine: Machine, rule: KeyRule, steps: LoginSteps | None
     ) -> tuple[Login, Jump | None]:
-        hops = apply_rule(plan_hops(machine, self._load_config(), rule.pins), rule, self.jump_rule)
+        hops = apply_rule(plan_hops(machine, self._load_config()), rule, self.jump_rule)
         self._opening += 1
         try:
             if self._opening > 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fleettui.model.machine import Machine
@@ -52,15 +51,15 @@ def format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def plan_hops(machine: Machine, config: SshConfig, pins: Sequence[str] = ()) -> tuple[Hop, ...]:
+def plan_hops(machine: Machine, config: SshConfig) -> tuple[Hop, ...]:
     """Jump hosts in order, then the machine. Raises LinkError(stage="settings")."""
     ssh = machine.ssh
     alias = _without_brackets(ssh.host or machine.hostname)
     found = config.settings_for(alias, user=ssh.user)
-    own_pins = tuple(pins) if ssh.host_key is None else (ssh.host_key,)
+    pins = () if ssh.host_key is None else (ssh.host_key,)
     identities = (expand_home(ssh.identity, config.home),) if ssh.identity else found.identity_files
     jump = found.proxy_jump if ssh.jump is None else ssh.jump
-    target = _hop(found, ssh.user, ssh.port, own_pins, identities)
+    target = _hop(found, ssh.user, ssh.port, pins, identities)
     if jump and jump.lower() != "none":
         jumps = _plan_jumps(jump, config, machine.name, depth=0)
         return (*jumps, _without_proxy_command(target))

@@ -28,19 +28,13 @@ RuleAt = Callable[[str], KeyRule]
 def apply_rule(hops: tuple[Hop, ...], rule: KeyRule, jump_rule: RuleAt | None) -> tuple[Hop, ...]:
     """The hops with the machine's rule at the last one and what is known of jump hosts at the others."""
     *jumps, target = hops
-    if not rule.counts_known_hosts or rule.is_reading:
-        target = replace(
-            target,
-            pins=rule.pins if rule.is_reading else target.pins,
-            counts_known_hosts=rule.counts_known_hosts,
-            is_reading=rule.is_reading,
-        )
     if jump_rule is not None:
         jumps = [_with(hop, jump_rule(hop.where)) for hop in jumps]
-    return (*jumps, target)
+    return (*jumps, _with(target, rule))
 
 
 def _with(hop: Hop, rule: KeyRule) -> Hop:
     if rule == USUAL:
         return hop
-    return replace(hop, pins=rule.pins, counts_known_hosts=rule.counts_known_hosts)
+    pins = hop.pins if hop.pins and not rule.is_reading else rule.pins
+    return replace(hop, pins=pins, counts_known_hosts=rule.counts_known_hosts, is_reading=rule.is_reading)
