@@ -10,13 +10,12 @@ from contextlib import suppress
 from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.answers import Answers
 from fleettui.fleet.backoff import retry_delay_s
-from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.engine_feeds import EngineFeeds
 from fleettui.fleet.inbox import AnswerKind
 from fleettui.fleet.machine_loops import Feed, MachineLoops
 from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.questions import Questions
 from fleettui.fleet.record import MachineRecord
-from fleettui.fleet.remote_http import RemoteHttp
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.snapshot import LinkStage
 from fleettui.net.errors import HttpFailure, LinkError
@@ -58,11 +57,7 @@ class MachinePoller:
         self._loops = MachineLoops(
             self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost, self._fact_loop_silent
         )
-        self._remote_http = RemoteHttp(clock)
-        self._engines = self._make_engine_feeds() if needs.engines else {}
-        self._engine_asks = [
-            (feed, record.engines[endpoint].source) for endpoint, feed in self._engines.items()
-        ]
+        self._engines = EngineFeeds(record, self._keep_engine, clock) if needs.engines else None
         self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
         self._answers = Answers(record, needs, self, clock)
         self._link: Link | None = None
@@ -107,8 +102,8 @@ class MachinePoller:
         self._failures = 0
         self.record.restart_questions(self._clock())
         self._loops.silence.begin()
-        for engine in self._engines.values():
-            engine.ask_slow_again()
+        if self._engines is not None:
+            self._engines.ask_slow_again()
         if self._link is not None and self._tick_handle is not None:
             self._questions.restart()
             self.record.amd.restart()
@@ -165,8 +160,8 @@ class MachinePoller:
             self.record.amd.begin_connection()
             self.record.link_up(link.address, self._clock())
             self._note_system(link)
-            if not self.is_paused:
-                self._ask_engines(link, self._clock())
+            if not self.is_paused and self._engines is not None:
+                self._engines.ask(link, self._clock())
             await self._loops.open(link, self._needs)
             self._on_change()
             self._tick()
@@ -191,9 +186,8 @@ class MachinePoller:
             self._tick_handle.cancel()
             self._tick_handle = None
         self._loops.close()
-        self._remote_http.close()
-        for engine in self._engines.values():
-            engine.close()
+        if self._engines is not None:
+            self._engines.close()
         self._link = None
 
     def _link_lost(self, error: LinkError) -> None:
@@ -232,8 +226,8 @@ class MachinePoller:
                 self.record.facts.ask(sections, now)
         if self._loops.gpu.is_open:
             self._ask_gpu(self._gpu_due(now), now)
-        if self._link is not None:
-            self._ask_engines(self._link, now)
+        if self._link is not None and self._engines is not None:
+            self._engines.ask(self._link, now)
 
     def _gpu_due(self, now: float) -> tuple[str, ...]:
         amd = () if self._answers.has_no_facts else self.record.amd.due(now, self._needs.processes)
@@ -248,11 +242,6 @@ class MachinePoller:
             self.record.gpu.ask(sections, now)
             self.record.amd.ask(sections, now)
         return is_asked
-
-    def _ask_engines(self, link: Link, now: float) -> None:
-        for feed, source in self._engine_asks:
-            feed.ask(link, now)
-            source.ask(now)
 
     def _fact_loop_silent(self) -> None:
         """The fact channel gave no byte for the limit: the machine is gone, or only its df hangs."""
@@ -363,7 +352,8 @@ class MachinePoller:
 
     def ask_installed_again(self, endpoint: EngineEndpoint) -> None:
         """A resident model is not in the engine's list of installed ones."""
-        self._engines[endpoint].ask_slow_again()
+        if self._engines is not None:
+            self._engines.ask_slow_again(endpoint)
 
     # -- loops that end by themselves ---------------------------------------------------------------
 
@@ -377,23 +367,3 @@ class MachinePoller:
             self.record.gpu.end(feed.describe_end(text), now)
             self._answers.give_up("gpu", "processes", "condition")
         self._on_change()
-
-    def _make_engine_feeds(self) -> dict[EngineEndpoint, EngineFeed]:
-        feeds = {}
-        for endpoint, engine in self.record.engines.items():
-            if engine.probe is None:
-                engine.source.drop(f"fleettui cannot ask {endpoint.kind} yet", self._clock())
-                continue
-            hostname = self.record.machine.hostname
-            feeds[endpoint] = EngineFeed(
-                hostname, endpoint, engine.probe, self._keep_engine, self._remote_get
-            )
-        return feeds
-
-    async def _remote_get(self, port: int, path: str) -> HttpAnswer:
-        if self._link is None:
-            raise HttpFailure("lost", "the connection ended")
-        if self._answers.has_no_facts:
-            text = "SSH forwarding is refused there and the port is closed from here; allow one of the two"
-            raise HttpFailure("forbidden", text)
-        return await self._remote_http.get(self._link, port, path)

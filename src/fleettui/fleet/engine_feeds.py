@@ -1,0 +1,62 @@
+"""All engines of one machine, asked together over one connection after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.record import MachineRecord
+from fleettui.fleet.remote_http import RemoteHttp
+from fleettui.model.machine import EngineEndpoint
+from fleettui.net.errors import HttpFailure
+from fleettui.net.link import HttpAnswer, Link
+from fleettui.probes.engines import AskedBy
+from fleettui.probes.windows import is_windows_server
+
+OnAnswer = Callable[[EngineEndpoint, str, HttpAnswer | HttpFailure, AskedBy], None]
+
+
+class EngineFeeds:
+    """The feeds of a machine's engines, and the machine's own curl, which is the last resort of each."""
+
+    def __init__(self, record: MachineRecord, on_answer: OnAnswer, clock: Callable[[], float]) -> None:
+        self._remote_http = RemoteHttp(clock)
+        self._link: Link | None = None
+        self._feeds: dict[EngineEndpoint, EngineFeed] = {}
+        for endpoint, engine in record.engines.items():
+            if engine.probe is None:
+                engine.source.drop(f"fleettui cannot ask {endpoint.kind} yet", clock())
+                continue
+            hostname = record.machine.hostname
+            self._feeds[endpoint] = EngineFeed(
+                hostname, endpoint, engine.probe, on_answer, self._get_remotely
+            )
+        self._asks = [(feed, record.engines[endpoint].source) for endpoint, feed in self._feeds.items()]
+
+    def ask(self, link: Link, now: float) -> None:
+        """Ask each engine what is due."""
+        self._link = link
+        for feed, source in self._asks:
+            feed.ask(link, now)
+            source.ask(now)
+
+    def ask_slow_again(self, endpoint: EngineEndpoint | None = None) -> None:
+        """Have the slow paths of one engine, or of all, asked on the next tick."""
+        for feed in self._feeds.values():
+            if endpoint is None or feed.endpoint == endpoint:
+                feed.ask_slow_again()
+
+    def close(self) -> None:
+        """The connection ends."""
+        self._link = None
+        self._remote_http.close()
+        for feed in self._feeds.values():
+            feed.close()
+
+    async def _get_remotely(self, port: int, path: str) -> HttpAnswer:
+        if self._link is None:
+            raise HttpFailure("lost", "the connection ended")
+        if is_windows_server(self._link.server_version):
+            text = "SSH forwarding is refused there and the port is closed from here; allow one of the two"
+            raise HttpFailure("forbidden", text)
+        return await self._remote_http.get(self._link, port, path)
