@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleettui.decide.lateness import is_long_late
 from fleettui.model.clock import day_and_time
 from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.snapshot import MachineSnapshot, Reason
@@ -14,7 +15,7 @@ THERMAL_LIMIT_C = 90
 
 
 def amd_reasons(
-    snapshot: MachineSnapshot, reading: GpuReading, now: float, utc_offset_s: int | None, limit_s: float
+    snapshot: MachineSnapshot, reading: GpuReading, now: float, utc_offset_s: int | None
 ) -> list[Reason]:
     """Reasons of AMD's own source, which hides nothing of the other vendor's."""
     reasons = [Reason("note", "gpu_note", text) for text in reading.notes]
@@ -23,8 +24,8 @@ def amd_reasons(
         reasons.append(Reason("degraded", f"amd_{problem.code}", problem.text))
     elif status is not None and status.state == "error":
         reasons.append(Reason("degraded", "amd_error", f"AMD GPUs: {status.error or 'cannot be read'}"))
-    elif status is not None and status.state == "late" and now - (status.since or now) >= limit_s:
-        since = day_and_time(status.since or now, now, utc_offset_s)
+    elif status is not None and is_long_late(status, now) and status.since is not None:
+        since = day_and_time(status.since, now, utc_offset_s)
         reasons.append(Reason("degraded", "amd_late", f"AMD GPUs do not answer since {since}"))
     return reasons
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.decide.engine_words import ENGINE_TITLES, engine_title, engine_trouble
-from fleettui.decide.gpu_reasons import LATE_LIMIT_S
+from fleettui.decide.lateness import LATE_LIMIT_S
 from fleettui.model.clock import day_and_time
 from fleettui.model.engines import unasked_engines
 from fleettui.model.readings import EngineReading, LoadedModel

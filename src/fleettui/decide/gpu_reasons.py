@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.decide.amd_reasons import amd_reasons, thermal_limit_c, tool_of
 from fleettui.decide.condition_reasons import condition_reasons
 from fleettui.decide.gpu_models import model_reasons
+from fleettui.decide.lateness import LATE_LIMIT_S
 from fleettui.model.clock import day_and_time
 from fleettui.model.gpu import GpuCard, GpuReading, is_on_card
 from fleettui.model.residency import is_runner, unexplained_mib
@@ -12,7 +13,6 @@ from fleettui.model.snapshot import MachineSnapshot, Reason, Severity, SourceSta
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
 
-LATE_LIMIT_S = 15.0
 UNEXPLAINED_LIMIT_MIB = 1024
 _SLOW_CODES = frozenset({"hung", "timed_out", "killed"})
 _FAULT_STEPS: dict[str, str] = {
@@ -21,11 +21,6 @@ _FAULT_STEPS: dict[str, str] = {
 }
 _NO_CARD_CODES = frozenset({"no_tool", "no_devices"})
 _NAMES = ("nvidia-smi", "amd-smi", "rocm-smi", "amdgpu", "AMD", "/dev/kfd")
-
-
-def has_answered(status: SourceStatus, now: float, limit_s: float) -> bool:
-    """False when the source is late for longer than the limit."""
-    return status.state != "late" or status.since is None or now - status.since < limit_s
 
 
 def gpu_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None = None) -> list[Reason]:
@@ -44,7 +39,7 @@ def gpu_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None 
         if not _is_plainly_fine(card):
             reasons += _card_reasons(snapshot, card)
     reasons += [Reason("note", "gpu_warning", f"nvidia-smi: {text}") for text in reading.warnings]
-    reasons += amd_reasons(snapshot, reading, now, utc_offset_s, LATE_LIMIT_S)
+    reasons += amd_reasons(snapshot, reading, now, utc_offset_s)
     reasons += [reason for reason in condition if reason.severity == "note"]
     reasons += _memory_reasons(snapshot)
     return reasons

@@ -5,7 +5,7 @@ No figure that moves with each poll stands in a text: a reason changes only when
 
 from __future__ import annotations
 
-from fleettui.decide.gpu_reasons import LATE_LIMIT_S, has_answered
+from fleettui.decide.lateness import is_long_late
 from fleettui.model.clock import day_and_time
 from fleettui.model.readings import DiskUse, MemoryReading, SystemReading
 from fleettui.model.snapshot import MachineSnapshot, Reason
@@ -104,7 +104,7 @@ def host_source_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int
         title = _SOURCE_TITLES[name]
         if status.state == "error":
             failed.setdefault(status.error or "cannot be read", []).append(name)
-        elif not has_answered(status, now, LATE_LIMIT_S) and status.since is not None:
+        elif is_long_late(status, now) and status.since is not None:
             text = f"{title}: no answer since {day_and_time(status.since, now, utc_offset_s)}"
             reasons.append(Reason("degraded", f"{name}_late", text))
     for error, names in failed.items():
