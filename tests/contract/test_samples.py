@@ -30,6 +30,8 @@ from fleettui.probes.engines.ollama_host import parse_listen_targets, parse_olla
 from fleettui.probes.frames import Frame, FrameReader, Section
 from fleettui.probes.loops import loop_command
 from fleettui.probes.loops_blocks import BLOCKS_CASE
+from fleettui.probes.numbers import read_int
+from fleettui.probes.nvidia_xml import scan_log
 
 SAMPLES = Path(__file__).parent.parent / "fixtures" / "samples"
 MANIFEST: list[dict[str, Any]] = json.loads((SAMPLES / "MANIFEST.json").read_text(encoding="utf-8"))
@@ -208,24 +210,25 @@ def observe_apps(entry: dict[str, Any]) -> Observation:
 
 
 def observe_list(entry: dict[str, Any]) -> Observation:
-    cards = nvidia_lists.parse_gpu_list(read(entry["file"]))
-    assert [item.profile for item in cards[0].mig] == ["3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"]
-    return {"gpus": len(cards), "mig": sum(len(card.mig) for card in cards)}
+    cards = nvidia_lists.read_instances(read(entry["file"]), b"")
+    (parts,) = cards.values()
+    assert [item.profile for item in parts] == ["3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"]
+    return {"gpus": len(cards), "mig": len(parts)}
 
 
 def observe_xml(entry: dict[str, Any]) -> Observation:
-    reading = nvidia_lists.parse_gpu_xml(read(entry["file"]))
-    card = reading.cards[0]
-    assert (card.total_mib, card.free_mib, card.driver) == (40960, 40315, "510.47.03")
-    assert [(item.profile, item.total_mib, item.used_mib, item.free_mib) for item in card.mig] == [
+    payload = read(entry["file"])
+    (node,) = scan_log(payload) or ()
+    (parts,) = nvidia_lists.read_instances(b"", payload).values()
+    assert [(item.profile, item.total_mib, item.used_mib, item.free_mib) for item in parts] == [
         ("GI 1", 19968, 19, 19948),
         ("GI 2", 19968, 19, 19948),
     ]
     return {
-        "gpus": len(reading.cards),
-        "mig": len(card.mig),
-        "mem_used": card.used_mib,
-        "util": known(card.utilisation_percent),
+        "gpus": 1,
+        "mig": len(parts),
+        "mem_used": int(node.texts["fb_memory_usage/used"].removesuffix(" MiB")),
+        "util": known(read_int(node.texts["utilization/gpu_util"])),
     }
 
 

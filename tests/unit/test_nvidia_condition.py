@@ -16,9 +16,10 @@ from fleettui.probes.nvidia_condition import (
     parse_condition,
     read_throttle,
 )
-from fleettui.probes.nvidia_lists import parse_gpu_list, parse_gpu_xml, read_instances
+from fleettui.probes.nvidia_lists import read_instances
 from fleettui.probes.nvidia_xid import card_of_xid, parse_xids
 from fleettui.probes.nvidia_xid_catalogue import meaning_of
+from fleettui.probes.nvidia_xml import scan_log
 
 SAMPLES = Path(__file__).parent.parent / "fixtures" / "samples" / "nvidia-smi"
 LIST = (SAMPLES / "22-mig-parent-util-na-list.txt").read_bytes()
@@ -168,43 +169,40 @@ def test_one_of_both_is_enough() -> None:
 
 
 def test_free_memory_of_instances_is_as_printed() -> None:
-    (card,) = parse_gpu_xml(XML).cards
-    assert card.is_mig
-    assert [(part.total_mib, part.used_mib, part.free_mib) for part in card.mig] == [(19968, 19, 19948)] * 2
-    assert (card.total_mib, card.used_mib, card.free_mib) == (40960, 38, 40315)
+    (parts,) = read_instances(b"", XML).values()
+    assert [(part.total_mib, part.used_mib, part.free_mib) for part in parts] == [(19968, 19, 19948)] * 2
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2000, len(XML) - 30])
 def test_a_document_that_is_cut_off_gives_no_instances(kept: int) -> None:
     """Fewer instances than there are would be wrong; the frame's length check sees most of this already."""
     assert read_instances(b"", XML[:kept]) == {}
-    assert parse_gpu_xml(XML[:kept]).cards == ()
 
 
 def test_a_document_in_crlf_is_the_same() -> None:
-    assert parse_gpu_xml(XML.replace(b"\n", b"\r\n")).cards == parse_gpu_xml(XML).cards
+    assert read_instances(b"", XML.replace(b"\n", b"\r\n")) == read_instances(b"", XML) != {}
 
 
 def test_none_in_place_of_instances() -> None:
     payload = XML.replace(b"<mig_device>", b"<other>").replace(b"</mig_device>", b"</other>")
-    assert parse_gpu_xml(payload).cards[0].mig == ()
+    assert read_instances(b"", payload) == {}
 
 
 def test_entities_and_depth_are_no_danger() -> None:
     bomb = b'<!DOCTYPE x [\n<!ENTITY a "aaaa">\n<!ENTITY b "&a;&a;">\n]>\n' + XML
-    assert parse_gpu_xml(bomb).cards == ()
+    assert read_instances(b"", bomb) == {}
     deep = XML.replace(b"<fb_memory_usage>", b"<a>\n" * 50_000 + b"<fb_memory_usage>", 1)
-    assert len(parse_gpu_xml(deep).cards) == 1
-    named = XML.replace(b"NVIDIA A100-SXM4-40GB", b"A &amp; B &lt;i&gt; &#65;")
-    assert parse_gpu_xml(named).cards[0].name == "A & B <i> &#65;"
+    assert [len(parts) for parts in read_instances(b"", deep).values()] == [2]
+    (node,) = scan_log(XML.replace(b"NVIDIA A100-SXM4-40GB", b"A &amp; B &lt;i&gt; &#65;")) or ()
+    assert node.texts["product_name"] == "A & B <i> &#65;"
 
 
 def test_a_list_is_never_more_cards_than_it_has() -> None:
-    cards = parse_gpu_list(LIST + b"\nGPU x: no number (UUID: GPU-z)\n  MIG without a device\n")
-    assert [(card.index, len(card.mig), card.is_mig) for card in cards] == [(0, 4, True)]
-    assert parse_gpu_list(b"No devices were found\n") == ()
+    found = read_instances(LIST + b"\nGPU x: no number (UUID: GPU-z)\n  MIG without a device\n", b"")
+    assert {uuid: len(parts) for uuid, parts in found.items()} == {H100: 4}
+    assert read_instances(b"No devices were found\n", b"") == {}
     old = b"GPU 1: A100 (UUID: GPU-aa)\n  MIG 1g.5gb Device 0: (UUID: MIG-GPU-aa/7/0)\n"
-    assert parse_gpu_list(old)[0].mig[0].uuid == "MIG-GPU-aa/7/0"
+    assert read_instances(old, b"")["GPU-aa"][0].uuid == "MIG-GPU-aa/7/0"
 
 
 DMESG = b"""5000.25

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fleettui.model.unknown import Unknown
-from fleettui.probes import clean, disks, memory, net, nvidia, nvidia_lists, processes, system
+from fleettui.probes import clean, disks, memory, net, nvidia, processes, system
 from fleettui.probes.engines import ENGINES, REMOTE_PATHS, ollama
 from fleettui.probes.engines.answers import (
     MAX_BODY_BYTES,
@@ -17,6 +17,7 @@ from fleettui.probes.engines.answers import (
     parse_time,
 )
 from fleettui.probes.frames import FrameReader, Section, encode_frame, request_line
+from fleettui.probes.nvidia_xml import scan_log
 
 TOKEN = "0123456789abcdef"
 NOW = 1_796_047_392.0
@@ -116,12 +117,9 @@ def test_same_bus_id(a: str, b: str, is_same: bool) -> None:
 
 def test_xml_with_entities_is_refused() -> None:
     bomb = b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><nvidia_smi_log>&a;</nvidia_smi_log>'
-    assert nvidia_lists.parse_gpu_xml(bomb).cards == ()
+    assert scan_log(bomb) is None
     hidden = bomb.decode().encode("utf-16")
-    assert nvidia_lists.parse_gpu_xml(hidden).cards == ()
-    problem = nvidia_lists.parse_gpu_xml(b"No devices were found\n", 6).problem
-    assert problem is not None
-    assert problem.code == "no_devices"
+    assert scan_log(hidden) is None
 
 
 def test_gpu_section_names_what_is_left() -> None:
