@@ -143,6 +143,8 @@ class EventLog:
                 watch = self._watches[name] = MachineWatch()
                 if self._has_base:
                     found.append(added_event(snapshot.machine, now))
+            elif watch.done_with is snapshot and watch.absent_since is None:
+                continue  # nearly all machines: a snapshot of the fleet brings news of a few
             watch.absent_since = None
             found += watch.look(
                 snapshot, now, interval_s=fleet.interval_s, utc_offset_s=offset_s, told=self._told

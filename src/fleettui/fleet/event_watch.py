@@ -28,6 +28,8 @@ class MachineWatch:
         self.base = base
         self.absent_since: float | None = None
         """Epoch seconds at which it was not among the machines any more."""
+        self.done_with: MachineSnapshot | None = None
+        """The last snapshot; None where another look at it may tell more, once time has passed."""
         self._unseen_since = unseen_since
         self._unseen: list[Event] = []
         self._unseen_until: float | None = None
@@ -50,6 +52,7 @@ class MachineWatch:
         """The events of a new snapshot. `told`: machine, kind, subject of what the earlier run told last."""
         parts = _parts(snapshot)
         if not self._has_to_look and parts == self._seen:
+            self.done_with = snapshot
             return []
         self._seen = parts
         self._count_attempt(snapshot.link)
@@ -63,6 +66,7 @@ class MachineWatch:
         self._has_to_look = (
             bool(self._held) or self._unseen_since is not None or is_reconnecting(snapshot, now)
         )
+        self.done_with = None if self._has_to_look else snapshot
         return events
 
     def release(self) -> list[Event]:
