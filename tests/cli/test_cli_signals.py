@@ -100,3 +100,19 @@ def test_a_dashboard_whose_terminal_is_gone_ends(machines_dir: Path, tmp_path: P
     os.close(master)
     process.send_signal(signal.SIGHUP)  # what the kernel sends to the foreground of a closed terminal
     assert process.wait(timeout=30) == 128 + signal.SIGHUP
+
+
+def test_one_ctrl_c_ends_a_question(machines_dir: Path, tmp_path: Path) -> None:
+    """Also one that is asked while an event loop runs, whose own handler waits for the loop's next turn."""
+    write_machine(machines_dir, "bora", ssh=f"{{host_key: 'SHA256:{'a' * 43}'}}")
+    master, slave = pty.openpty()
+    process = start(machines_dir, tmp_path / "state", "machines", "reject", "bora", terminal=slave)
+    os.close(slave)
+    try:
+        read_until(master, b"[y/N]", process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)

@@ -34,10 +34,19 @@ def can_ask() -> bool:
 
 
 def ask(question: str) -> str:
-    """Put a question on the terminal; the answer without surrounding blanks, empty at the end of input."""
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
+    """Put a question on the terminal; the answer without surrounding blanks, empty at the end of input.
+
+    Ctrl+C ends it at once, also inside asyncio: its own handler would let the reading go on till the second.
+    """
+    import signal
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+    finally:
+        signal.signal(signal.SIGINT, before)
     if not answer.endswith("\n"):
         say("")
     return answer.strip()
