@@ -46,7 +46,7 @@ def test_mistakes(demo_cli: Cli) -> None:
     assert done.returncode == 3
     assert "did you mean ada?" in done.stderr
     assert json.loads(done.stdout)["lines"] == []
-    for unit in ("../x", "a b", "-x", "*"):
+    for unit in ("../x", "a b", "-x", "*", "--", ""):
         done = demo_cli("logs", "ada", f"--unit={unit}")
         assert (done.returncode, done.stdout) == (2, ""), unit
     assert demo_cli("logs", "ada", "--since", "soon").returncode == 2

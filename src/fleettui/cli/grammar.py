@@ -48,6 +48,14 @@ class Parser(argparse.ArgumentParser):
         else:
             output.write_lines(message.rstrip("\n").split("\n"))
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """`--option=--` has the value `--`: argparse drops it and hands out an empty list, unchecked."""
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
     def error(self, message: str) -> NoReturn:
         diagnostics.say_error(self.prog.partition(" ")[2], message, f"see: {self.prog} --help")
         raise SystemExit(EXIT_USAGE)
