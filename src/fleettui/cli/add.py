@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 from argparse import Namespace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from fleettui.cli.errors import CommandError
+from fleettui.cli.grammar import Parser
 from fleettui.cli.machines_grammar import add_machine_options
 from fleettui.cli.trust import changing_folders, finish, make_desk, run
 from fleettui.fleet.machine_adding import AddError, AddRequest, LineProblem, add_machines
@@ -50,6 +50,8 @@ def _request(arguments: Namespace, line: int | None) -> AddRequest:
 
 def _read_list(file: str) -> tuple[list[AddRequest], list[LineProblem]]:
     """The machines of a list, and the lines that cannot be read. Raises CommandError."""
+    if file == "-" and sys.stdin is None:
+        raise CommandError("the list cannot be read: standard input is closed", "name a file: -f FILE")
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:
@@ -73,7 +75,7 @@ def _read_list(file: str) -> tuple[list[AddRequest], list[LineProblem]]:
     return requests, problems
 
 
-class _LineParser(argparse.ArgumentParser):
+class _LineParser(Parser):
     """Says what is wrong with a line instead of ending the program."""
 
     def error(self, message: str) -> NoReturn:
