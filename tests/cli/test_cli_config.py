@@ -127,6 +127,11 @@ def test_validate_a_file_judges_it_alone(cli: Cli, tmp_path: Path) -> None:
     assert (error["file"], error["line"], error["key"]) == (str(path), 1, "interval_s")
 
 
+def test_validate_reads_a_pipe(cli: Cli) -> None:
+    done = cli.shell("config validate /dev/stdin < /dev/null")
+    assert (done.returncode, done.stdout) == (0, "/dev/stdin: fine\n")
+
+
 def test_validate_without_a_file(cli: Cli, tmp_path: Path) -> None:
     done = cli("config", "validate")
     assert done.returncode == 0

@@ -83,8 +83,8 @@ def _effective(arguments: Namespace, layers: SettingsLayers, path: str) -> tuple
 def _validate(arguments: Namespace) -> int:
     """Everything wrong at once; a FILE is judged alone, without the environment."""
     path = os.path.abspath(arguments.file) if arguments.file else resolve_settings_file()  # noqa: PTH100
-    exists = os.path.isfile(path)  # noqa: PTH113
-    if arguments.file and not os.path.exists(path):  # noqa: PTH110
+    exists = os.path.exists(path)  # noqa: PTH110 - a pipe too: `config validate <(…)`
+    if arguments.file and not exists:
         raise CommandError(f"{path}: there is no such file", "see: fleettui config path")
     layers = load_layers(path, {} if arguments.file else None)
     problems = (*layers.problems, *_look_problems(layers, path))
