@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import select
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from fleettui.store.database import Store
 from fleettui.store.events import append_events, claim_writing
 
 HOUR = 3600.0
+HELD_S = 3.0
+"""Longer than a reader waits for a file that is held."""
 
 
 def make_events(now: float) -> list[Event]:
@@ -157,6 +160,38 @@ def test_followed(events: Cli, state_dir: Path, machines_dir: Path) -> None:
         assert "recorded by dashboard, process" in follow.stderr.readline()
     finally:
         follow.terminate()
+        follow.communicate(timeout=20)
+
+
+def test_followed_before_anything_is_recorded_while_the_file_is_held(
+    tmp_path: Path, machines_dir: Path
+) -> None:
+    """A recorder that makes its state file holds it for a moment; the follower waits."""
+    write_machine(machines_dir, "ada")
+    state = tmp_path / "new"
+    Store.open(str(state)).close()
+    command = [sys.executable, "-m", "fleettui", "events", "--follow", f"--state-dir={state}",
+               f"--machines={machines_dir}"]  # fmt: skip
+    follow = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": SRC},
+    )  # fmt: skip
+    assert follow.stdout is not None
+    assert follow.stderr is not None
+    try:
+        assert "nobody records at the moment" in follow.stderr.readline()
+        holder = sqlite3.connect(state / "state.db", isolation_level=None)
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        holder.execute("PRAGMA user_version")
+        with pytest.raises(subprocess.TimeoutExpired):
+            follow.wait(timeout=HELD_S)
+        holder.close()
+        with Store.open(str(state)) as store:
+            append_events(store, str(machines_dir), make_events(time.time())[3:])
+        assert "offline: refused" in follow.stdout.readline()
+    finally:
+        follow.kill()
         follow.communicate(timeout=20)
 
 

@@ -55,7 +55,10 @@ def events_command(arguments: Namespace) -> int:
         wanted = replace(wanted, limit=FOLLOWED_FIRST)
     elif since is None:
         wanted = replace(wanted, since=time.time() - DEFAULT_SINCE_S)
-    answer = _read(folders, wanted)
+    try:
+        answer = _read(folders, wanted)
+    except StoreError as error:
+        raise CommandError(str(error), exit_code=EXIT_NEGATIVE) from None
     _check_names(folders, names, answer)
     page = _Page(folders, is_json=arguments.json)
     if arguments.follow:
@@ -82,40 +85,32 @@ def _follow(folders: Folders, wanted: _Wanted, answer: _Answer, page: _Page) -> 
         after = replace(wanted, since=None, limit=READ_ROWS, after_id=answer.last_id)
         try:
             fresh = _read(folders, after)
-        except _BusyError:
+        except StoreBusyError:  # another process holds the file for a moment
             continue
+        except StoreError as error:
+            raise CommandError(str(error), exit_code=EXIT_NEGATIVE) from None
         # A state file that was moved away begins its numbers anew.
         answer = fresh if fresh.last_id >= answer.last_id else _Answer(writer=fresh.writer)
         page.print_more(answer.events)
 
 
-class _BusyError(Exception):
-    """Another process holds the file for a moment."""
-
-
 def _read(folders: Folders, wanted: _Wanted) -> _Answer:
-    try:
-        store = Store.open_readonly(folders.state_dir)
-        if store is None:
-            return _Answer(last_id=wanted.after_id)
-        with store:
-            last_id, events = read_events(
-                store,
-                folders.machines_dir,
-                since=wanted.since,
-                machines=wanted.machines,
-                kinds=wanted.kinds,
-                after_id=wanted.after_id,
-                limit=wanted.limit,
-            )
-            writer = read_writer(store, folders.machines_dir)
-            known = known_machines(store, folders.machines_dir) if wanted.machines else ()
-    except StoreBusyError as error:
-        if wanted.after_id:
-            raise _BusyError from None
-        raise CommandError(str(error), exit_code=EXIT_NEGATIVE) from None
-    except StoreError as error:
-        raise CommandError(str(error), exit_code=EXIT_NEGATIVE) from None
+    """What the state file holds now. Raises StoreError."""
+    store = Store.open_readonly(folders.state_dir)
+    if store is None:
+        return _Answer(last_id=wanted.after_id)
+    with store:
+        last_id, events = read_events(
+            store,
+            folders.machines_dir,
+            since=wanted.since,
+            machines=wanted.machines,
+            kinds=wanted.kinds,
+            after_id=wanted.after_id,
+            limit=wanted.limit,
+        )
+        writer = read_writer(store, folders.machines_dir)
+        known = known_machines(store, folders.machines_dir) if wanted.machines else ()
     return _Answer(events, last_id, writer, frozenset(known))
 
 
