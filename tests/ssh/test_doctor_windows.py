@@ -9,7 +9,7 @@ import asyncssh
 import pytest
 from doctor_runs import Found, examine
 from sshd_rig import SshdRig
-from test_windows_machines import SYSTEM32, Login, WindowsMachine
+from test_windows_machines import SYSTEM32, WindowsMachine, listen
 
 from fleettui.model.machine import DeclaredGpu, EngineEndpoint, Machine, SshSettings
 
@@ -19,15 +19,7 @@ SKIPPED = ["shell", "persistence", "clock", "journal", "disk"]
 @asynccontextmanager
 async def listening(rig: SshdRig, windows: WindowsMachine) -> AsyncIterator[None]:
     key = asyncssh.generate_private_key("ssh-ed25519")
-    server = await asyncssh.create_server(
-        lambda: Login(windows),
-        "127.0.0.1",
-        0,
-        server_host_keys=[key],
-        server_version="OpenSSH_for_Windows_9.5",
-        encoding=None,
-    )
-    windows.port = server.sockets[0].getsockname()[1]
+    server = await listen(windows, key)
     with rig.known_hosts.open("a") as file:
         file.write(f"[127.0.0.1]:{windows.port} {key.export_public_key().decode().strip()}\n")
     try:

@@ -10,6 +10,8 @@ from pathlib import Path
 import asyncssh
 import pytest
 from sshd_rig import OllamaStandIn, SshdRig
+from test_ssh_fleet import machine
+from test_ssh_fleet import until as until_fleet
 
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
@@ -149,15 +151,8 @@ def write_files(rig: SshdRig, folder: Path, key: asyncssh.SSHKey, port: int, eng
     )
 
 
-@asynccontextmanager
-async def serving(
-    rig: SshdRig, folder: Path, ollama: OllamaStandIn, interval_s: float = 0.5, **changes: object
-) -> AsyncIterator[tuple[WindowsMachine, FleetService]]:
-    """A Windows machine on loopback and the fleet that polls it."""
-    windows = WindowsMachine()
-    for name, value in changes.items():
-        setattr(windows, name, value)
-    key = asyncssh.generate_private_key("ssh-ed25519")
+async def listen(windows: WindowsMachine, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
+    """Serve on loopback as OpenSSH for Windows, under this key; `windows.port` is set."""
     server = await asyncssh.create_server(
         lambda: Login(windows),
         "127.0.0.1",
@@ -167,6 +162,19 @@ async def serving(
         encoding=None,
     )
     windows.port = server.sockets[0].getsockname()[1]
+    return server
+
+
+@asynccontextmanager
+async def serving(
+    rig: SshdRig, folder: Path, ollama: OllamaStandIn, interval_s: float = 0.5, **changes: object
+) -> AsyncIterator[tuple[WindowsMachine, FleetService]]:
+    """A Windows machine on loopback and the fleet that polls it."""
+    windows = WindowsMachine()
+    for name, value in changes.items():
+        setattr(windows, name, value)
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    server = await listen(windows, key)
     write_files(rig, folder, key, windows.port, ollama.port)
     service = FleetService(FleetSettings(str(folder), interval_s), Connector(rig.settings()))
     await service.start()
@@ -181,21 +189,11 @@ async def serving(
 async def until(
     service: FleetService, condition: Callable[[MachineSnapshot], object], limit_s: float = LIMIT_S
 ) -> MachineSnapshot:
-    found: asyncio.Future[MachineSnapshot] = asyncio.get_running_loop().create_future()
+    def holds(fleet: FleetSnapshot) -> object:
+        found = fleet.find("win")
+        return found is not None and condition(found)
 
-    def look(fleet: FleetSnapshot) -> None:
-        machine = fleet.find("win")
-        if not found.done() and machine is not None and condition(machine):
-            found.set_result(machine)
-
-    end = service.subscribe(look)
-    look(service.snapshot)
-    try:
-        return await asyncio.wait_for(found, limit_s)
-    except TimeoutError:
-        raise AssertionError(f"not within {limit_s} s; last: {service.snapshot}") from None
-    finally:
-        end()
+    return machine(await until_fleet(service, holds, limit_s), "win")
 
 
 def has_cards(machine: MachineSnapshot) -> bool:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sshd_rig import SshdRig, SshdServer, wait_until
+from test_ssh_fleet import machine
+from test_ssh_fleet import until as until_fleet
 
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.service import FleetService, FleetSettings
@@ -127,21 +129,12 @@ async def until(
     timeout_s: float = 20.0,
 ) -> MachineSnapshot:
     """The machine as soon as the condition holds."""
-    found: asyncio.Future[MachineSnapshot] = asyncio.get_running_loop().create_future()
 
-    def look(fleet: FleetSnapshot) -> None:
-        machine = fleet.find(name)
-        if machine is not None and not found.done() and condition(machine):
-            found.set_result(machine)
+    def holds(fleet: FleetSnapshot) -> object:
+        found = fleet.find(name)
+        return found is not None and condition(found)
 
-    unsubscribe = service.subscribe(look)
-    look(service.snapshot)
-    try:
-        return await asyncio.wait_for(found, timeout_s)
-    except TimeoutError:
-        raise AssertionError(f"not within {timeout_s} s; last: {service.snapshot.find(name)}") from None
-    finally:
-        unsubscribe()
+    return machine(await until_fleet(service, holds, timeout_s), name)
 
 
 async def cycles(service: FleetService, count: int = 3) -> None:
