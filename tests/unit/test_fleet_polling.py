@@ -137,7 +137,7 @@ async def test_an_answer_just_after_a_machine_was_removed_stops_no_news(tmp_path
         await until(lambda: len(link.loops) == 4)
         ada = service.pollers[0]
         service._remove("ada")
-        service._order = ("bora",)
+        service._publisher.order = ("bora",)
         ada._on_change()  # what a frame that was already on its way does
         seq = service.snapshot.seq
         service.set_interval(0.5)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.access_watch import AccessWatch
 from fleettui.fleet.bus import SnapshotBus, Subscriber
-from fleettui.fleet.driver_watch import DriverWatch
 from fleettui.fleet.event_log import make_event_log
 from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.history import keep_history
-from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
+from fleettui.fleet.publisher import SnapshotPublisher
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.silence import SleepWatch
 from fleettui.fleet.trust_book import TrustBook
@@ -32,14 +30,8 @@ from fleettui.fleet.trust_operations import TrustOperations
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
 from fleettui.model.record import dataclass
-from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.snapshot import FleetSnapshot
 from fleettui.net.connector import Connector
-
-PUBLISH_DELAY_S = 0.2
-"""Frames that arrive together become one snapshot: 64 machines on one grid would else make 192 of them."""
-
-MACHINES_AT_ONCE = 32
-"""Read and judged in one go, then keys and sockets get their turn: 256 at once take a tenth of a second."""
 
 STARTS_AT_ONCE, START_PAUSE_S = 16, 0.015
 """Connections begin in groups: no more log in at once anyway, and 256 in one moment hold up the screen."""
@@ -107,21 +99,16 @@ class FleetService:
         self._access = AccessWatch(connector, clock)
         self._has_begun = False
         self._pollers: dict[str, MachinePoller] = {}
-        self._frozen: dict[str, MachineSnapshot] = {}
-        self._drivers = DriverWatch()
-        self._order: tuple[str, ...] = ()
-        """Names in natural order."""
-        self._dirty: set[str] = set()
         self._started_at = 0.0
         self._has_settled = False
         self._closings: set[asyncio.Task[None]] = set()
-        self._publish_handle: asyncio.TimerHandle | None = None
         self._has_new_interval = asyncio.Event()
         self._cycle_task: asyncio.Task[None] | None = None
         self._sleep_watch = SleepWatch(self._wake_up, clock)
         self.bus = SnapshotBus(
             FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
         )
+        self._publisher = SnapshotPublisher(self.bus, self._pollers, clock)
         self.history = keep_history(self.bus, settings.history_minutes, settings.interval_s)
         """Samples for graphs; None where `history_minutes` is."""
         self.events = make_event_log(settings.machines_dir, keeper, self._gate, clock)
@@ -153,7 +140,7 @@ class FleetService:
         if self.flags is not None:
             await self.flags.follow()
         self._apply(self._folder.refresh())
-        self._publish_all()
+        self._publisher.publish_all()
         self.events.start(self.bus)
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
         self._sleep_watch.start()
@@ -171,9 +158,7 @@ class FleetService:
             self.flags.book.close()
         pollers = tuple(self._pollers.values())
         self._pollers.clear()
-        self._dirty.clear()
-        if self._publish_handle is not None:  # with the pollers went what it would have read
-            self._publish_handle.cancel()
+        self._publisher.stop()
         await asyncio.gather(*(poller.close() for poller in pollers))
         if self._closings:
             await asyncio.wait(self._closings, timeout=3.0)
@@ -200,7 +185,8 @@ class FleetService:
             poller.set_interval(self.interval_s)
         self._connector.set_silence(silence_limit_s(self.interval_s))
         self._has_new_interval.set()
-        self._schedule_publish()
+        self._publisher.interval_s = self.interval_s
+        self._publisher.schedule()
 
     def set_paused(self, is_paused: bool) -> None:
         """Stop or go on asking; connections stay."""
@@ -215,8 +201,8 @@ class FleetService:
 
     def final_snapshot(self) -> FleetSnapshot:
         """Publish what is known this moment and return it."""
-        self._dirty.update(self._pollers)
-        self._publish_all()
+        self._publisher.note_change(*self._pollers)
+        self._publisher.publish_all()
         return self.snapshot
 
     # -- the machine files --------------------------------------------------------------------------
@@ -283,8 +269,9 @@ class FleetService:
                 self._add(machine)
             elif poller.record.machine != machine:
                 self._replace(poller, machine)
-        self._order = tuple(sorted(wanted, key=natural_key))
-        self._schedule_publish()
+        self._publisher.order = tuple(sorted(wanted, key=natural_key))
+        self._publisher.problems = files.problems
+        self._publisher.schedule()
 
     def _is_wanted(self, machine: Machine) -> bool:
         return self.settings.only is None or machine.name in self.settings.only
@@ -304,15 +291,13 @@ class FleetService:
         if self.flags is not None:
             self.flags.mark(poller.record)
         self._pollers[name] = poller
-        self._dirty.add(name)
+        self._publisher.note_change(name)
         if self._has_begun:
             poller.start()
 
     def _remove(self, name: str) -> None:
         poller = self._pollers.pop(name)
-        self._frozen.pop(name, None)
-        self._drivers.forget(name)
-        self._dirty.discard(name)
+        self._publisher.forget(name)
         self._closings.add(task := asyncio.create_task(poller.close()))
         task.add_done_callback(self._closings.discard)
 
@@ -331,67 +316,10 @@ class FleetService:
         self._remove(machine.name)
         self._add(machine)
 
-    # -- snapshots ----------------------------------------------------------------------------------
-
     def _note_change(self, name: str) -> None:
         poller = self._pollers.get(name)
         if poller is not None:  # the last answer of a machine may come just after its file was removed
             if self._gate is not None and poller.record.trust != "approved":
                 self._gate.note_failure(poller.record)
-            self._dirty.add(name)
-            self._schedule_publish()
-
-    def _schedule_publish(self) -> None:
-        if self._publish_handle is None:
-            self._publish_handle = asyncio.get_running_loop().call_later(PUBLISH_DELAY_S, self._publish)
-
-    def _read_answers(self, names: Collection[str]) -> None:
-        """Parse what arrived, one kind for all these machines after the other."""
-        for kind in ANSWER_KINDS:
-            for name in names:
-                try:
-                    self._pollers[name].read_answers(kind)
-                except Exception:
-                    log.exception("the answers of %s cannot be read", name)
-
-    def _publish_all(self) -> None:
-        """Publish until nothing is left to read."""
-        self._publish()
-        while self._dirty:
-            self._publish()
-        if self._publish_handle is not None:
-            self._publish_handle.cancel()
-            self._publish_handle = None
-
-    def _publish(self) -> None:
-        if self._publish_handle is not None:
-            self._publish_handle.cancel()
-            self._publish_handle = None
-        now = self._clock()
-        offset_s = time.localtime(now).tm_gmtoff
-        names = tuple(itertools.islice(self._dirty, MACHINES_AT_ONCE))
-        self._dirty.difference_update(names)
-        self._read_answers(names)
-        for name in names:
-            try:
-                self._frozen[name] = self._pollers[name].record.freeze(now, self.interval_s, offset_s)
-                self._drivers.look_at(name, self._frozen[name].gpu)
-            except Exception:
-                # A defect of ours on one machine's answers must not stop the news of all others.
-                log.exception("the readings of %s cannot be judged", name)
-        for name, notes in self._drivers.changed_notes().items():
-            if name in self._pollers:
-                self._pollers[name].record.fleet_notes = notes
-                self._dirty.add(name)
-        if self._dirty:
-            self._publish_handle = asyncio.get_running_loop().call_later(0, self._publish)
-        self.bus.publish(
-            FleetSnapshot(
-                seq=self.bus.latest.seq + 1,
-                taken_at=now,
-                interval_s=self.interval_s,
-                machines=tuple(self._frozen[name] for name in self._order if name in self._frozen),
-                problems=self._files.problems,
-                machines_dir=self.settings.machines_dir,
-            )
-        )
+            self._publisher.note_change(name)
+            self._publisher.schedule()
