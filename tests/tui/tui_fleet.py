@@ -121,7 +121,7 @@ def machine(
     read_at = NOW - age_s
     return MachineSnapshot(
         machine=declared,
-        link=LinkStatus("up", since=NOW - 86_400, address="192.0.2.10:22"),
+        link=LinkStatus("up", since=NOW, address="192.0.2.10:22"),
         gpu=GpuReading(cards=cards),
         processes=ProcessesReading(
             tuple(
