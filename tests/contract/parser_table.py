@@ -310,7 +310,6 @@ READERS: tuple[Reader, ...] = (
     R("numbers.read_int", each_line(numbers.read_int), SMI),
     R("numbers.read_float", each_line(numbers.read_float), SMI),
     R("numbers.read_text", each_line(numbers.read_text), SMI),
-    R("numbers.read_word", each_line(numbers.read_word), SMI),
     R("clean.clean_text", lambda g: [clean.clean_text(g.a), clean.clean_text(g.text, 20)], "samples/ssh/"),
     R("clean.clean_excerpt", lambda g: clean.clean_excerpt(g.a), "samples/ssh/"),
     R("clean.clean_word", lambda g: clean.clean_word(g.text), "samples/ssh/"),

@@ -117,11 +117,6 @@ def _used_by_processes(card: GpuCard, processes: ProcessesReading | None) -> May
     return used
 
 
-def is_usable(snapshot: MachineSnapshot, card: GpuCard) -> bool:
-    """True when models may go on the card: not disabled in the file and without a fault."""
-    return card.fault is None and card.index not in snapshot.machine.disabled_gpus
-
-
 def free_vram(snapshot: MachineSnapshot) -> FreeVram:
     """Free memory as nvidia-smi prints it, never total - used (reserved memory differs)."""
     gpu = snapshot.gpu

@@ -64,11 +64,6 @@ class FrameReader:
         return clean_excerpt(self._noise)
 
     @property
-    def is_inside(self) -> bool:
-        """True while a frame has begun and not ended."""
-        return self._buffer.startswith(self._start)
-
-    @property
     def held_bytes(self) -> int:
         """What is kept of what came: part of one frame, and an excerpt of the noise."""
         return len(self._buffer) + len(self._noise)

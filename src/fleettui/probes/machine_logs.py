@@ -56,11 +56,6 @@ def log_section(kind: LogKind, since_s: int, unit: str | None) -> str:
     return f"{kind}:{seconds}" + (f":{unit}" if unit else "")
 
 
-def has_xid(line: LogLine) -> bool:
-    """The driver reports a fault of a card."""
-    return line.group == "gpu" and "Xid" in line.text
-
-
 def group_of(source: str, text: str) -> LogGroup:
     """Where a line belongs, by who wrote it; systemd's own lines by the unit they begin to speak of."""
     name = source.lower()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
 
@@ -54,9 +52,3 @@ def read_text(text: str) -> Maybe[str]:
     if not text or text[0] == "[" or text in _REASONS:
         return unknown(text)
     return clean_text(text) or _EMPTY
-
-
-@lru_cache(maxsize=4096)
-def read_word(text: str) -> Maybe[str]:
-    """`read_text` for names that come again at every poll (cards, drivers, bus ids)."""
-    return read_text(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fleettui.model.gpu import GpuCard, GpuFault
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
@@ -19,11 +19,6 @@ from fleettui.probes.loops_gpu import CHANGING_FIELDS, FAST_FIELDS
 from fleettui.probes.numbers import is_digits, read_float, read_int, read_text, unknown
 from fleettui.probes.nvidia_problems import FAULT_WORDS, fault_code, read_bus_id
 
-RECOVERY_FIELD: Final = "gpu_recovery_action"
-"""Newer drivers only: `None`, or what the card needs (`Reset`, `Reboot`, `Drain P2P`, `Drain and Reset`)."""
-
-MIG_FIELD: Final = "mig.mode.current"
-
 _POWER_EXCESS = 1.5
 """A draw above limit × this is implausible: 588 W were reported for a 35 W part."""
 _HOTTEST_C = 130
@@ -31,6 +26,8 @@ _NO_SUCH_MEMORY = ("N/A", "Not Supported")
 _INTEGRATED = ("gb10", "gb11", "orin", "xavier", "thor", "tegra", "nvgpu", "jetson")
 """Parts without memory of their own, by words of their names. A Grace Hopper has some and is none of them."""
 _HEALTHY_ACTIONS = frozenset({"None", "N/A"})
+"""Of gpu_recovery_action, which newer drivers tell; else what the card needs: `Reset`, `Reboot`, `Drain P2P`,
+`Drain and Reset`."""
 _MAX_CARDS, _MAX_OTHERS, _MAX_LINES = 256, 256, 2048
 _KEPT = 2048
 _KEPT_LENGTH = 600
