@@ -121,6 +121,13 @@ def test_no_machines_and_wrong_options_exit_2(cli: Cli, tmp_path: Path) -> None:
     assert cli("machines", "doctor", "--deadline", "0").returncode == 2
 
 
+def test_a_deadline_that_is_over_at_once_is_no_clean_bill(cli: Cli, machines_dir: Path) -> None:
+    write_machine(machines_dir, "ada", ssh="local")
+    done = cli("machines", "doctor", "--deadline", "0.0001", "--machines", str(machines_dir))
+    assert done.returncode == 1
+    assert "not done before the deadline" in done.stdout
+
+
 def test_an_unreachable_machine_exits_1_and_the_deadline_holds(cli: Cli, machines_dir: Path) -> None:
     write_machine(machines_dir, "ada", ssh="{port: 1}")
     done = cli("machines", "doctor", "--machines", str(machines_dir))

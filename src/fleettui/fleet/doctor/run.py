@@ -29,6 +29,7 @@ NEEDS = "needs "
 """How the reason of a check begins that was skipped because another failed."""
 SPARE_S = 0.3
 """The question's own limit comes first: it says more."""
+_TOO_LATE = failed("not done before the deadline", "give it more time: --deadline")
 
 
 def doctor_settings(settings: ConnectorSettings) -> ConnectorSettings:
@@ -107,7 +108,8 @@ async def _run_check(
     outcome = _skip(check, context, before)
     if outcome is None:
         if ends_at is not None and began >= ends_at:
-            outcome = skipped("the deadline is over")
+            has_failed = any(result.state == "fail" for result in before)
+            outcome = skipped("the deadline is over") if has_failed else _TOO_LATE
         else:
             outcome = await _within_limits(check, context, ends_at)
             if outcome.took_s is None:
@@ -150,7 +152,7 @@ async def _within_limits(check: Check, context: Context, ends_at: float | None) 
             return await check.run(context)
     except TimeoutError:
         if ends_at is not None and time.monotonic() >= ends_at:
-            return failed("not done before the deadline", "give it more time: --deadline")
+            return _TOO_LATE
         return failed(f"no answer within {LIMIT_S:g} s", "is the machine overloaded? run the check-up again")
     except NoAnswer as silence:
         said = f"; it said {silence.noise[:100]!r}" if silence.noise else ""
