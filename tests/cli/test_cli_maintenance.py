@@ -94,7 +94,10 @@ def test_an_unknown_machine_is_exit_3_and_nothing_is_done(flag_cli: Cli, tmp_pat
         (("on", "ada", "--until", "2020-01-01T08:00"), "--until: 2020-01-01T08:00 is over already"),
         (("on", "ada", "--reason", "x" * 201), "--reason: the reason has 201 characters; at most 200 fit"),
         (("on",), "the following arguments are required: MACHINE"),
-        (("off", "ada", "--reason", "x"), "unrecognized arguments: --reason x"),
+        (
+            ("off", "ada", "--reason", "x"),
+            "unrecognized arguments: --reason x\n  see: fleettui maintenance off --help",
+        ),
     ],
 )
 def test_refused_with_exit_2(flag_cli: Cli, words: tuple[str, ...], said: str) -> None:

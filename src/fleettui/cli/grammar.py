@@ -48,6 +48,13 @@ class Parser(argparse.ArgumentParser):
         else:
             output.write_lines(message.rstrip("\n").split("\n"))
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """A command's own parser refuses what it does not know, so that the hint names its help."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """`--option=--` has the value `--`: argparse drops it and hands out an empty list, unchecked."""
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
