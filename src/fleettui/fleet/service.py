@@ -102,6 +102,7 @@ class FleetService:
         self._started_at = 0.0
         self._has_settled = False
         self._closings: set[asyncio.Task[None]] = set()
+        self._following = asyncio.Lock()
         self._has_new_interval = asyncio.Event()
         self._cycle_task: asyncio.Task[None] | None = None
         self._sleep_watch = SleepWatch(self._wake_up, clock)
@@ -215,11 +216,18 @@ class FleetService:
                 async with asyncio.timeout(self.interval_s):
                     await self._has_new_interval.wait()
             self._has_new_interval.clear()
-            await self._follow()
-            await self._access.retry_refused(self._pollers.values())
-            set_gathering(not any(poller.is_connecting for poller in self._pollers.values()))
+            try:
+                await self._look_around()
+            except Exception:
+                # A defect of ours must not end the following of files and decisions for good.
+                log.exception("files, decisions and keys cannot be followed")
             if self._keeper is not None and not self.is_paused and self._is_past_first_round():
                 self._keeper.keep(self.snapshot)
+
+    async def _look_around(self) -> None:
+        await self._follow()
+        await self._access.retry_refused(self._pollers.values())
+        set_gathering(not any(poller.is_connecting for poller in self._pollers.values()))
 
     async def _begin(self) -> None:
         """Load the SSH library beside the first paint (0.35 s), then let every poller go."""
@@ -241,7 +249,14 @@ class FleetService:
         return self._has_settled
 
     async def _follow(self) -> None:
-        """Bring the pollers in line with the files and with what was decided, here or by another process."""
+        """Bring the pollers in line with the files and with what was decided, here or by another process.
+
+        One at a time: the cycle and an operation of the operator may meet, and the later files count.
+        """
+        async with self._following:
+            await self._follow_now()
+
+    async def _follow_now(self) -> None:
         files = self._folder.refresh()
         # After the files were read: who adds a machine decides first and writes then.
         for name in await self._gate.refresh(self._record_of) if self._gate is not None else ():
