@@ -183,12 +183,9 @@ _TIMES = "times are moved to the operator's clock; test_ollama checks the rest"
 
 READERS: tuple[Reader, ...] = (
     # -- NVIDIA
-    R("nvidia.parse_gpus", lambda g: nvidia.parse_gpus(g.a, g.code), SMI),
+    R("nvidia.parse_gpus", lambda g: nvidia.parse_gpus(g.a, g.code), f"own/hung own/status {SMI}"),
     R("nvidia_rows.read_rows", lambda g: nvidia_rows.read_rows(g.text, _fast_fields(g))[0], f"own/fast {SMI}"),
     R("nvidia.parse_rows", lambda g: nvidia.parse_rows(g.a, ("index", "uuid", "name")), SMI),
-    R("nvidia.parse_runtime_status", lambda g: nvidia.parse_runtime_status(g.a), f"{SMI}46 own/status"),
-    R("nvidia.asleep_bus_ids", lambda g: nvidia.asleep_bus_ids(g.a), f"{SMI}46 own/status"),
-    R("nvidia.parse_hung", lambda g: nvidia.parse_hung(g.a), "own/hung"),
     R("nvidia_condition.parse_condition",
       lambda g: nvidia_condition.parse_condition(g.a, g.code, nvidia_condition.condition_fields()),
       f"own/condition {SMI}15"),

@@ -7,6 +7,7 @@ in OURS. Where `expect` names other rooms' conclusions (a hint, a join), the fac
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -238,7 +239,11 @@ def observe_version_text(entry: dict[str, Any]) -> Observation:
 
 
 def observe_power(entry: dict[str, Any]) -> Observation:
-    return {"asleep": list(nvidia.asleep_bus_ids(read(entry["file"])))}
+    """What the loop answers with exit code 76: the operator reads which cards sleep."""
+    problem = nvidia.parse_gpus(read(entry["file"]), 76).problem
+    assert problem is not None
+    assert problem.code == "asleep"
+    return {"asleep": re.findall(r"/nvidia/(\S+)/power/runtime_status:suspended", problem.detail)}
 
 
 def observe_stuck(entry: dict[str, Any]) -> Observation:
@@ -246,8 +251,9 @@ def observe_stuck(entry: dict[str, Any]) -> Observation:
     # What the loop then answers; that it starts no second one is proven in tests/unit/test_loops_gpu.py.
     payload = b"hung %s %s" % (words[1], words[7])
     reading = nvidia.parse_gpus(payload, 75)
-    assert nvidia.parse_hung(payload) == (935, "D")
-    return {"stuck": reading.problem is not None and reading.problem.code == "hung"}
+    assert reading.problem is not None
+    assert reading.problem.detail == "hung 935 D"
+    return {"stuck": reading.problem.code == "hung"}
 
 
 def observe_meminfo(entry: dict[str, Any]) -> Observation:

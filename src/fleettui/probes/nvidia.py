@@ -11,7 +11,7 @@ from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import unified_memory
 from fleettui.probes.clean import clean_text
 from fleettui.probes.loops_gpu import FAST_FIELDS, QUERY_FIELDS
-from fleettui.probes.numbers import is_digits, read_text
+from fleettui.probes.numbers import read_text
 from fleettui.probes.nvidia_problems import (
     ASLEEP_EXIT,
     HUNG_EXIT,
@@ -127,27 +127,3 @@ def same_bus_id(a: str, b: str) -> bool:
     """True when both name one PCI device; case and width of the domain do not count."""
     left = read_bus_id(a.strip())
     return left is not None and left == read_bus_id(b.strip())
-
-
-def parse_runtime_status(payload: bytes) -> tuple[tuple[str, str], ...]:
-    """Bus id and power state of each device in the output of `grep -H . …/power/runtime_status`."""
-    found = []
-    for line in payload.decode("utf-8", "replace").split("\n"):
-        path, _, state = line.strip().rpartition(":")
-        parts = path.split("/")
-        if len(parts) >= 3 and parts[-1] == "runtime_status" and read_bus_id(parts[-3]) is not None:
-            found.append((parts[-3], clean_text(state, 20)))
-    return tuple(found)
-
-
-def asleep_bus_ids(payload: bytes) -> tuple[str, ...]:
-    """Bus ids of the suspended devices."""
-    return tuple(bus_id for bus_id, state in parse_runtime_status(payload) if state == "suspended")
-
-
-def parse_hung(payload: bytes) -> tuple[int, str] | None:
-    """Pid and process state in `hung <pid> <state>`, the payload of exit code 75."""
-    words = payload.decode("ascii", "replace").split()
-    if len(words) != 3 or words[0] != "hung" or not is_digits(words[1]):
-        return None
-    return int(words[1]), clean_text(words[2], 2)
