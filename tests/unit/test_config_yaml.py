@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from fleettui.config.yaml_builder import dotted
 from fleettui.config.yaml_document import MAX_BYTES, read_yaml
+from fleettui.config.yaml_scalars import write_text
 from fleettui.model.written import WrittenNumber, dump_json, read_float
 
 LOADERS = [
@@ -43,6 +46,17 @@ def test_scalar_is_read_by_the_core_schema(text: str, value: object, loader: typ
     assert document.problems == ()
     assert document.value == {"key": value}
     assert type(document.value["key"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ada", "gpu-host", "/etc/x.yaml", "", "true", "No", "n", "null", "12", "1.5", "-", "a: b", "a #b", "a,b",
+     "[x]", " a", "a\nb", "\"", "\\", "ctrl+q", "é", "//", "a.", "\u2028", "!x", "&x", "*"],
+)  # fmt: skip
+@pytest.mark.parametrize("reader", [read_yaml, yaml.safe_load], ids=["ours", "PyYAML, YAML 1.1"])
+def test_a_written_text_is_read_back(text: str, reader: Callable[[bytes], Any]) -> None:
+    document = reader(f"{{key: [{write_text(text)}]}}\n".encode())
+    assert getattr(document, "value", document) == {"key": [text]}
 
 
 @pytest.mark.parametrize("loader", LOADERS)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from fleettui.config.paths import resolve_catalog_dir, resolve_machines_dir, resolve_state_dir
 from fleettui.config.settings import SettingsLayers, Thresholds, variable_of
+from fleettui.config.yaml_scalars import write_text
 from fleettui.model.record import dataclass
 
 Origin = Literal["command line", "environment", "file", "default"]
@@ -110,14 +111,9 @@ def settings_lines(settings: tuple[EffectiveSetting, ...]) -> list[str]:
 
 
 def _yaml(value: Any) -> str:
-    """A value in YAML's flow form. JSON is YAML; plain words go without quotes."""
+    """A value in YAML's flow form; what is no text, map or list as JSON, which is YAML."""
     if isinstance(value, str):
-        is_word = (
-            value.isascii() and value[:1].isalpha() and value.replace("-", "a").replace("_", "a").isalpha()
-        )
-        is_path = value.startswith("/") and all(char.isalnum() or char in "/._-" for char in value)
-        is_plain = (is_word and value.lower() not in _RESERVED) or is_path
-        return value if is_plain else json.dumps(value, ensure_ascii=False)
+        return write_text(value)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_yaml(key)}: {_yaml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -125,7 +121,3 @@ def _yaml(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return json.dumps(value)
-
-
-_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-"""Words that some reader of YAML takes for no text."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -11,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleettui.config.machine_file import read_machine_file
+from fleettui.config.yaml_scalars import write_text
 from fleettui.model.machine import ConfigProblem, Machine
 
 DEFAULT_ROLE = "gpu-host"
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
-_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
 class MachineFileError(Exception):
@@ -40,15 +38,19 @@ class NewMachine:
         """The file."""
         ssh = {"host": self.ssh_host, "user": self.ssh_user, "port": self.ssh_port}
         lines = [
-            f"name: {_scalar(self.name)}",
-            f"role: {_scalar(self.role)}",
+            f"name: {write_text(self.name)}",
+            f"role: {write_text(self.role)}",
             "hardware: {}",
             "network:",
-            f"  hostname: {_scalar(self.hostname)}",
+            f"  hostname: {write_text(self.hostname)}",
             "models: []",
-            f"tags: [{', '.join(map(_scalar, self.tags))}]" if self.tags else "",
+            f"tags: [{', '.join(map(write_text, self.tags))}]" if self.tags else "",
             "ssh:" if any(ssh.values()) else "",
-            *(f"  {key}: {_scalar(value)}" for key, value in ssh.items() if value),
+            *(
+                f"  {key}: {value if isinstance(value, int) else write_text(value)}"
+                for key, value in ssh.items()
+                if value
+            ),
         ]
         return "".join(f"{line}\n" for line in lines if line)
 
@@ -140,11 +142,3 @@ def _remove(paths: object) -> None:
     for path in paths:  # type: ignore[attr-defined]
         with suppress(OSError):
             path.unlink()
-
-
-def _scalar(value: object) -> str:
-    """A YAML scalar: in double quotes where plain text would mean something else."""
-    text = str(value)
-    if isinstance(value, int) or (_PLAIN.fullmatch(text) and text.lower() not in _WORDS):
-        return text
-    return json.dumps(text, ensure_ascii=False)
