@@ -93,3 +93,11 @@ def calls(folder: Path, kind: str) -> list[str]:
     path = folder / "smi-calls"
     lines = path.read_text().splitlines() if path.exists() else []
     return [line.partition(" ")[2] for line in lines if line.split(" ")[0] == kind]
+
+
+def suspend_card(folder: Path) -> tuple[Path, tuple[tuple[str, str]]]:
+    """A card that sleeps: its runtime_status, and the change of a loop that then looks there."""
+    status = folder / "nvidia" / "0000:01:00.0" / "power" / "runtime_status"
+    status.parent.mkdir(parents=True)
+    status.write_text("suspended\n")
+    return status, (("/sys/bus/pci/drivers/nvidia", str(folder / "nvidia")),)

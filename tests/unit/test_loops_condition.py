@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from loop_runner import SHELLS, Loop, find_shell, write_tool
-from smi_stand_in import CARD, NEW_FIELDS, calls, write_smi
+from smi_stand_in import CARD, NEW_FIELDS, calls, suspend_card, write_smi
 from test_nvidia_condition import H100, LIST, MEMORY, xml_with
 
 from fleettui.fleet.gpu_record import GpuRecord
@@ -253,11 +253,8 @@ def test_no_path_but_that_of_an_nvidia_smi_is_run(shell: str, tmp_path: Path) ->
 
 
 def test_sleeping_cards_are_woken_only_where_the_operator_says_so(shell: str, tmp_path: Path) -> None:
-    device = tmp_path / "nvidia" / "0000:01:00.0" / "power"
-    device.mkdir(parents=True)
-    (device / "runtime_status").write_text("suspended\n")
+    _, changes = suspend_card(tmp_path)
     write_smi(tmp_path / "bin")
-    changes = (("/sys/bus/pci/drivers/nvidia", str(tmp_path / "nvidia")),)
     loop = Loop("gpu", shell, path=tmp_path / "bin", changes=changes)
     try:
         assert loop.ask("gpu")["gpu"].exit_code == 76

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from loop_runner import SHELLS, Loop, find_shell, wait_until, write_tool
-from smi_stand_in import write_smi
+from smi_stand_in import suspend_card, write_smi
 
 from fleettui.model.unknown import Unknown
 from fleettui.probes import nvidia, processes
@@ -251,18 +251,15 @@ def test_real_leftover_is_seen(shell: str, tmp_path: Path) -> None:
 
 
 def test_sleeping_devices_are_not_woken(shell: str, tmp_path: Path) -> None:
-    device = tmp_path / "nvidia" / "0000:01:00.0" / "power"
-    device.mkdir(parents=True)
-    (device / "runtime_status").write_text("suspended\n")
+    status, changes = suspend_card(tmp_path)
     write_tool(tmp_path / "bin", "nvidia-smi", f'{count_starts(tmp_path)}; echo "{ROW}"')
-    changes = (("/sys/bus/pci/drivers/nvidia", str(tmp_path / "nvidia")),)
     loop = Loop("gpu", shell, path=tmp_path / "bin", changes=changes)
     try:
         section = loop.ask("gpu")["gpu"]
         assert section.exit_code == 76
-        assert section.payload.strip() == f"{device}/runtime_status:suspended".encode()
+        assert section.payload.strip() == f"{status}:suspended".encode()
         assert started(tmp_path) == 0
-        (device / "runtime_status").write_text("active\n")
+        status.write_text("active\n")
         assert loop.ask("gpu")["gpu"].exit_code == 0
     finally:
         loop.close()
