@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from collections.abc import Callable
-
-AddVerb = Callable[[str, str, str], ArgumentParser]
-"""From name, description and exit codes to the parser of a verb."""
+from fleettui.cli.verbs import AddVerb, add_json
 
 _FINE = "exit codes:\n  0  printed\n  2  usage or configuration error"
 
@@ -16,11 +12,11 @@ def add_config_verbs(add_verb: AddVerb) -> None:
     path = add_verb(
         "path", "Print where settings, machine files, catalog and state lie, and who says so.", _FINE
     )
-    _add_json(path)
+    add_json(path)
     printing = add_verb(
         "print", "Print the settings that hold as settings.yaml, with the origin of each as a comment.", _FINE
     )
-    _add_json(printing)
+    add_json(printing)
     validate = add_verb(
         "validate",
         "Check the settings and print all errors at once.",
@@ -32,7 +28,7 @@ def add_config_verbs(add_verb: AddVerb) -> None:
         metavar="FILE",
         help="check this file alone (default: the one in use, and $FLEETTUI_*)",
     )
-    _add_json(validate)
+    add_json(validate)
     schema = add_verb("schema", "Print a JSON Schema for editors.", _FINE)
     schema.add_argument(
         "kind",
@@ -41,7 +37,3 @@ def add_config_verbs(add_verb: AddVerb) -> None:
         default="settings",
         help="of settings.yaml (default), or of a machine file",
     )
-
-
-def _add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="a JSON document")

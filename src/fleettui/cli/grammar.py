@@ -13,6 +13,7 @@ from fleettui.cli.errors import EXIT_USAGE
 from fleettui.cli.machines_grammar import add_trust_verbs
 from fleettui.cli.maintenance_grammar import add_maintenance_verbs
 from fleettui.cli.options import FOLDER_OPTIONS, POLLING_OPTIONS, ROUTE_OPTIONS, positive_seconds
+from fleettui.cli.verbs import add_json
 
 if TYPE_CHECKING:
     from fleettui.cli.options import Option
@@ -194,7 +195,7 @@ def _add_machines(commands: Any, options: argparse.ArgumentParser) -> None:
         "Check every machine file and print all errors at once.",
         "exit codes:\n  0  every file is fine\n  2  at least one error",
     )
-    check.add_argument("--json", action="store_true", help="a JSON document")
+    add_json(check)
     _add_doctor(verbs, options)
     add_trust_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
 
@@ -210,7 +211,7 @@ def _add_doctor(verbs: Any, options: argparse.ArgumentParser) -> None:
         "  2  usage or configuration error, a broken machine file too\n  3  unknown machine NAME",
     )
     doctor.add_argument("names", nargs="*", metavar="NAME", help="only these machines, each in full")
-    doctor.add_argument("--json", action="store_true", help="a JSON document")
+    add_json(doctor)
     doctor.add_argument(
         "-v", "--verbose", action="store_true", help="every check of every machine, also where all is well"
     )

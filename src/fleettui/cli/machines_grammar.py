@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
 
-AddVerb = Callable[[str, str, str], ArgumentParser]
-"""From name, description and exit codes to the parser of a verb."""
+from fleettui.cli.verbs import AddVerb, add_json
 
 _CODES = (
     "exit codes:\n  0  done, or nothing was left to do\n  1  {negative}\n  2  usage or configuration error"
@@ -35,7 +33,7 @@ def _add_add(add_verb: AddVerb) -> None:
     )
     add_machine_options(parser)
     parser.add_argument("-f", "--file", metavar="FILE", help="a list of machines; - reads standard input")
-    _add_json(parser)
+    add_json(parser)
 
 
 def add_machine_options(parser: ArgumentParser) -> None:
@@ -65,7 +63,7 @@ def _add_approve(add_verb: AddVerb) -> None:
         action="store_true",
         help="do not ask: approve the key that `machines list --pending` shows; never a changed one",
     )
-    _add_json(parser)
+    add_json(parser)
 
 
 def _add_reject(add_verb: AddVerb) -> None:
@@ -76,7 +74,7 @@ def _add_reject(add_verb: AddVerb) -> None:
     )
     parser.add_argument("names", nargs="+", metavar="NAME", help="machines to reject")
     parser.add_argument("--yes", action="store_true", help="do not ask, also for an approved machine")
-    _add_json(parser)
+    add_json(parser)
 
 
 def _add_remove(add_verb: AddVerb) -> None:
@@ -89,8 +87,4 @@ def _add_remove(add_verb: AddVerb) -> None:
     parser.add_argument("name", metavar="NAME", help="the machine to remove")
     parser.add_argument("--delete-file", action="store_true", help="delete its machine file too")
     parser.add_argument("--yes", action="store_true", help="do not ask for the typed name")
-    _add_json(parser)
-
-
-def _add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="a JSON document")
+    add_json(parser)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
 
-AddVerb = Callable[[str, str, str], ArgumentParser]
-"""From name, description and exit codes to the parser of a verb."""
+from fleettui.cli.verbs import AddVerb, add_json
 
 _CODES = (
     "exit codes:\n  0  done, or it stood so already\n  2  usage or configuration error\n"
@@ -29,15 +27,11 @@ def add_maintenance_verbs(add_verb: AddVerb) -> None:
         metavar="WHEN",
         help="when it should be over: 2h, 30m, 1d, 14:00, 2026-12-01T08:00; then it shows as overdue",
     )
-    _add_json(on)
+    add_json(on)
     off = add_verb("off", "Bring machines back into routing.", _CODES)
     _add_names(off)
-    _add_json(off)
+    add_json(off)
 
 
 def _add_names(parser: ArgumentParser) -> None:
     parser.add_argument("names", nargs="+", metavar="MACHINE", help="names of machines")
-
-
-def _add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="a JSON document")
