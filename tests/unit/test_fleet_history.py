@@ -55,6 +55,21 @@ def test_samples_come_back_newest_last() -> None:
     assert plain(history.read("ada", "cpu", 5, 10)) == [None, None, 10.0, 20.0, 30.5]
 
 
+def test_a_short_peak_counts_in_the_sum_of_a_span() -> None:
+    history = FleetHistory(60, 2.0)
+    nothing = history.sum_up("ada", "cpu", HOUR_S)
+    for number in range(1800):
+        history.record(fleet_at(START + 2 * number, busy(100.0 if number == 900 else 10.0)))
+    mean, peak = plain(history.sum_up("ada", "cpu", HOUR_S))
+    assert (peak, mean) == (100.0, pytest.approx(10.05))
+    assert max(value for value in plain(history.read("ada", "cpu", 60, HOUR_S)) if value is not None) < 14
+    assert plain(history.sum_up("ada", "cpu", 600)) == [10.0, 10.0]  # the peak was before
+    assert (
+        plain((*nothing, *history.sum_up("ada", "vram", 60), *history.sum_up("bob", "cpu", 60))) == [None] * 6
+    )
+    assert history.span_s == HOUR_S
+
+
 def test_every_series_in_its_unit() -> None:
     history = FleetHistory(60, 2.0)
     card = make_card(0, free_gib=12.0, utilisation_percent=97, temperature_c=79, power_w=212.4)

@@ -82,6 +82,11 @@ class FleetHistory:
         """Bytes of all samples."""
         return sum(machine.size_bytes for machine in self._machines.values())
 
+    @property
+    def span_s(self) -> float:
+        """Seconds that are kept."""
+        return self._slots * self.step_s
+
     def record(self, fleet: FleetSnapshot) -> None:
         """Keep what is new in a snapshot; a subscriber of the bus."""
         self._now = fleet.taken_at
@@ -104,14 +109,31 @@ class FleetHistory:
 
         Each is the mean of a whole number of samples. `gpu`: the `gpu_key` of a card, for a series of one.
         """
-        history = self._machines.get(machine)
-        first = None if history is None else 0 if gpu is None else history.gpus.get(gpu)
-        if history is None or first is None or width <= 0 or (gpu is None) == (series in _GPU_SERIES):
+        found = self._find(machine, series, gpu)
+        if found is None or width <= 0:
             return [NO_SAMPLE] * max(0, width)
-        track = history.facts if gpu is None else history.cards
+        track, index = found
         share = max(1, math.ceil(seconds / self.step_s / width))
         end_slot = int(self._now // self.step_s)
-        return track.read(first + _INDEX[series], end_slot, width, share, self._hold_s)
+        return track.read(index, end_slot, width, share, self._hold_s)
+
+    def sum_up(
+        self, machine: str, series: Series, seconds: float, *, gpu: str | None = None
+    ) -> tuple[Maybe[float], Maybe[float]]:
+        """Mean and largest sample of the last `seconds`; a short peak counts that no mean shows."""
+        found = self._find(machine, series, gpu)
+        if found is None:
+            return NO_SAMPLE, NO_SAMPLE
+        track, index = found
+        return track.sum_up(index, int(self._now // self.step_s), max(1, int(seconds / self.step_s + 0.5)))
+
+    def _find(self, machine: str, series: Series, gpu: str | None) -> tuple[Track, int] | None:
+        """Where a series is kept; None where it is not."""
+        history = self._machines.get(machine)
+        first = None if history is None else 0 if gpu is None else history.gpus.get(gpu)
+        if history is None or first is None or (gpu is None) == (series in _GPU_SERIES):
+            return None
+        return history.facts if gpu is None else history.cards, first + _INDEX[series]
 
     def _new_track(self) -> Track:
         return Track(self._slots, self.step_s)

@@ -100,6 +100,18 @@ class Track:
             means.append(sum(known) / len(known) * unit if known else NO_SAMPLE)
         return means
 
+    def sum_up(self, index: int, end_slot: int, count: int) -> tuple[Maybe[float], Maybe[float]]:
+        """Mean and largest of the samples of the last `count` slots."""
+        if self.last_at is None:
+            return NO_SAMPLE, NO_SAMPLE
+        none = self._packings[index].none
+        samples = self._samples(index, end_slot - count + 1, end_slot + 1, is_held=False)
+        known = [item for item in samples if _is_value(item, none)]
+        if not known:
+            return NO_SAMPLE, NO_SAMPLE
+        unit = self._packings[index].unit
+        return sum(known) / len(known) * unit, max(known) * unit
+
     def _samples(self, index: int, start: int, end: int, *, is_held: bool) -> list[int | float]:
         """Kept numbers of the slots `start` to `end - 1`."""
         column, none, slots = self._columns[index], self._packings[index].none, self._slots
