@@ -179,8 +179,8 @@ async def test_x_opens_one_machine_and_shift_x_all() -> None:
         assert "hopper/gpu/0" not in driver.keys
         await driver.press("j", "x")
         assert "ada/gpu/0" not in driver.keys
-        assert driver.table.cursor_row is not None
-        assert driver.table.cursor_row.key == "ada"  # the row of its GPU went, its machine is next of kin
+        assert driver.table.cursor_line is not None
+        assert driver.table.cursor_line.key == "ada"  # the row of its GPU went, its machine is next of kin
         await driver.press("X")
         assert {"ada/gpu/0", "hopper/gpu/3"} <= set(driver.keys)
         await driver.press("X")

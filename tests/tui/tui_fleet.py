@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from fleettui.fleet.history import FleetHistory
+from fleettui.fleet.maintenance import FlagOperations
+from fleettui.fleet.poller import MachinePoller
+from fleettui.fleet.trust_operations import TrustOperations
+from fleettui.model.event import Event
 from fleettui.model.gpu import GpuCard, GpuProblem, GpuProcess, GpuReading, ProcessesReading
 from fleettui.model.machine import ConfigProblem, DeclaredGpu, EngineEndpoint, Machine, SshSettings
 from fleettui.model.readings import (
@@ -287,6 +292,25 @@ def moved(item: MachineSnapshot, step: int) -> MachineSnapshot:
     )
 
 
+class FakeEvents:
+    """A timeline that a test writes."""
+
+    def __init__(self, *events: Event) -> None:
+        self.events = events
+        self.error: str | None = None
+        self._callbacks: list[Callable[[tuple[Event, ...]], None]] = []
+
+    def subscribe(self, subscriber: Callable[[tuple[Event, ...]], None]) -> Callable[[], None]:
+        self._callbacks.append(subscriber)
+        return lambda: self._callbacks.remove(subscriber)
+
+    def add(self, *events: Event) -> None:
+        """These happened now."""
+        self.events += events
+        for callback in list(self._callbacks):
+            callback(events)
+
+
 class FakeService:
     """The part of the fleet service that the dashboard uses; a test publishes."""
 
@@ -297,6 +321,11 @@ class FakeService:
         self.notices: tuple[str, ...] = ()
         self.polled: list[str | None] = []
         self.is_running = False
+        self.history: FleetHistory | None = None
+        self.events = FakeEvents()
+        self.flags: FlagOperations | None = None
+        self.trust: TrustOperations | None = None
+        self.pollers: tuple[MachinePoller, ...] = ()
         self._callbacks: list[Callable[[FleetSnapshot], None]] = []
 
     @property

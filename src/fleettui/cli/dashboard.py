@@ -36,6 +36,7 @@ def run_dashboard(folders: Folders) -> int:
         glyphs="ascii" if dress.glyphs == "ascii" else "unicode",
         has_color=dress.has_color,
         keys=dress.keys,
+        is_readonly=folders.is_readonly,
         columns=dress.columns,
         thresholds=Thresholds(*dress.limits),
         utc_offset_s=time.localtime().tm_gmtoff,

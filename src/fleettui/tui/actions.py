@@ -1,4 +1,4 @@
-"""Every action of the dashboard, declared once: keys, footer, help and palette derive from here."""
+"""Every action of the dashboard, declared once: keys, footer, help, palette and `:` derive from here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from textual.binding import Binding, BindingType
-from textual.dom import DOMNode
-from textual.screen import Screen
 
-Place = Literal["everywhere", "fleet", "machine", "lines", "help"]
-"""Where an action is bound: the app, one screen, or a list that has the focus."""
+Place = Literal["everywhere", "fleet", "machine", "lines", "prompt", "help", "menu"]
+"""Where an action is bound: the app, one screen, a list that has the focus, the line one types in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,20 @@ class Action:
     rank: int = 0
     """Order in the footer, 1 first; 0: not there. The last ones go first when the line is short."""
     is_command: bool = True
-    """False: no entry in the palette (moving about)."""
+    """False: no entry in the palette, no name on the `:` line (moving about)."""
+    command: str = ""
+    """Its name on the `:` line; empty: the id with dashes."""
+    takes: str = ""
+    """What may follow that name, as help writes it: `EXPR`. `action_<id>` gets it as one text."""
+    needs_machine: bool = False
+    """Applies only while there is a machine under the cursor, or one that the screen is about."""
+    changes: bool = False
+    """Changes something: is not there with --readonly."""
+
+    @property
+    def name(self) -> str:
+        """On the `:` line."""
+        return self.command or self.id.replace("_", "-")
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -80,6 +91,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("faster", "plus,equals_sign", "+", "faster", "Ask more often", rank=8),
     Action("slower", "minus", "-", "slower", "Ask less often", rank=9),
     Action("theme", "", "", "theme", "Choose the colours", ("everywhere",)),
+    Action("command", "colon", ":", "command", "Type a command by its name", rank=30, is_command=False),
+    Action("show_fleet", "1", "1", "fleet", "All machines", rank=20, command="fleet"),
     Action("cursor_down", "down,j", "↓ j", "down", "One line down", ("lines",), is_command=False),
     Action("cursor_up", "up,k", "↑ k", "up", "One line up", ("lines",), is_command=False),
     Action(
@@ -89,6 +102,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("top", "g,home", "g", "top", "To the first line", ("lines",), is_command=False),
     Action("bottom", "G,end", "G", "bottom", "To the last line", ("lines",), is_command=False),
     Action("close", "escape,q,question_mark,enter", "Esc", "close", "Close this help", ("help",), rank=1),
+    Action(
+        "choose",
+        "enter,space",
+        "Enter",
+        "choose",
+        "Take what is under the cursor",
+        ("menu",),
+        is_command=False,
+    ),
+    Action("leave", "escape,q", "Esc", "close", "Close without a choice", ("menu",), is_command=False),
+    Action("cancel", "escape", "Esc", "cancel", "Stop typing", ("prompt",), is_command=False),
+    Action("complete", "tab", "Tab", "complete", "Complete what is typed", ("prompt",), is_command=False),
+    Action("earlier", "up", "↑", "earlier", "What was typed before", ("prompt",), is_command=False),
+    Action("later", "down", "↓", "later", "What was typed after that", ("prompt",), is_command=False),
 )
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
@@ -101,26 +128,3 @@ def bindings_for(place: Place) -> list[BindingType]:
         for action in ACTIONS
         if place in action.places and action.keys
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """An action that applies now, the node that runs it, and its key as bound now."""
-
-    action: Action
-    node: DOMNode
-    label: str
-
-
-def actions_now(screen: Screen[object]) -> list[Offer]:
-    """The actions that apply on a screen now, in the order of their declaration."""
-    offers: dict[str, Offer] = {}
-    for node, binding, is_enabled, _ in screen.active_bindings.values():
-        action = BY_ID.get(binding.id or "")
-        if action is not None and is_enabled:
-            label = binding.key_display or screen.app.get_key_display(binding)
-            offers.setdefault(action.id, Offer(action, node, label))
-    for action in ACTIONS:
-        if not action.keys and "everywhere" in action.places:
-            offers[action.id] = Offer(action, screen.app, "")
-    return [offers[action.id] for action in ACTIONS if action.id in offers]

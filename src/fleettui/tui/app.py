@@ -5,29 +5,36 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.screen import Screen
 
 from fleettui.model.snapshot import FleetSnapshot
-from fleettui.tui.actions import actions_now, bindings_for
+from fleettui.tui.actions import bindings_for
+from fleettui.tui.command_line import command_question
 from fleettui.tui.live import LiveScreen
+from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
 from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
+from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.terminal import TerminalDriver
 from fleettui.tui.themes import DARK, THEMES, tone_variables
+from fleettui.tui.widgets.painting import Line
 
 log = logging.getLogger(__name__)
 
 INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """What `+` and `-` step through."""
+
+TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (("fleet", FleetScreen),)
+"""What 1 to 5 show, by name. Each keeps a stack of screens of its own, so that going there is instant."""
 
 
 class SnapshotArrived(Message):
@@ -47,7 +54,8 @@ class FleetApp(App[None]):
     TITLE = "fleettui"
     BINDINGS = bindings_for("everywhere")
     ENABLE_COMMAND_PALETTE = True
-    CSS: ClassVar[str] = "Screen { background: $background; color: $tone-plain; }"
+    MODES: ClassVar[dict[str, Any]] = dict(TOP_SCREENS)
+    DEFAULT_MODE = "fleet"
 
     def __init__(
         self, service: FleetPort, look: Look | None = None, clock: Callable[[], float] = time.time
@@ -67,6 +75,8 @@ class FleetApp(App[None]):
         self.animation_level = "none"  # each frame of an animation is a repaint, sent over the operator's SSH
         self.painter = Painter(self._paint, self.set_timer)
         self._unsubscribe: Callable[[], None] | None = None
+        self._commands: list[str] = []
+        """Lines of commands typed so far, oldest first."""
         if self.look.keys:
             self.set_keymap(dict(self.look.keys))
 
@@ -75,9 +85,6 @@ class FleetApp(App[None]):
         variables = super().get_css_variables()
         self.theme_variables = {**tone_variables(variables), **variables}
         return self.theme_variables
-
-    def get_default_screen(self) -> Screen[None]:
-        return FleetScreen()
 
     def on_mount(self) -> None:
         self._unsubscribe = self.service.subscribe(self._take_snapshot)
@@ -98,7 +105,7 @@ class FleetApp(App[None]):
     def _paint(self) -> None:
         screen = self.screen_stack[-1] if self.screen_stack else None
         if isinstance(screen, LiveScreen) and screen.is_mounted:  # under a modal nothing is painted
-            screen.show_snapshot(self.snapshot, self.clock())
+            screen.paint(self.snapshot, self.clock())
 
     def _fatal_error(self) -> None:
         """An error of ours: the operator gets a sentence, the log gets the traceback."""
@@ -113,13 +120,50 @@ class FleetApp(App[None]):
         """Show everything known of a machine."""
         self.push_screen(MachineScreen(name))
 
+    def show_top_screen(self, name: str) -> None:
+        """Go to one of the top screens; whatever lies on it there is closed when it is there already."""
+        if self.current_mode != name:
+            self.switch_mode(name)
+        else:
+            while len(self.screen_stack) > 1:
+                self.pop_screen()
+
+    def choose(
+        self, title: str, lines: Sequence[Line], current: str | None, on_choice: Callable[[str], None]
+    ) -> None:
+        """Let the operator choose a line by its key."""
+
+        def chosen(key: str | None) -> None:
+            if key is not None:
+                on_choice(key)
+
+        self.push_screen(MenuScreen(title, lines, current), chosen)
+
     # Actions
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What does not apply is neither run nor listed."""
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        has_machine = isinstance(screen, LiveScreen) and screen.current_machine is not None
+        return is_offered(action, has_machine=has_machine, is_readonly=self.look.is_readonly)
+
+    def action_show_fleet(self) -> None:
+        self.show_top_screen("fleet")
+
+    def action_command(self) -> None:
+        screen = self.screen
+        if isinstance(screen, LiveScreen):
+            screen.ask(command_question(actions_now(screen), self._commands, self.run_offer))
+
+    def run_offer(self, offer: Offer, text: str) -> None:
+        """Run an action that was named, with what was typed behind its name."""
+        self.run_worker(offer.run(text), group="commands", exit_on_error=True)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: every declared action that applies now."""
         for offer in actions_now(screen):
             if offer.action.is_command:
-                run = partial(self.run_action, offer.action.id, offer.node)
+                run = partial(self.run_offer, offer, "")
                 yield SystemCommand(offer.action.title.capitalize(), offer.action.description, run)
 
     def action_help(self) -> None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from textual.app import ComposeResult
 from textual.screen import Screen
+from textual.widget import Widget
 
 from fleettui.model.snapshot import FleetSnapshot
+from fleettui.tui.offers import is_offered
+from fleettui.tui.widgets.footer import Footer
+from fleettui.tui.widgets.prompt import Prompt, Question
 
 if TYPE_CHECKING:
     from fleettui.tui.app import FleetApp
@@ -16,8 +22,13 @@ if TYPE_CHECKING:
 class LiveScreen(Screen[None]):
     """A screen that is handed snapshots while it is on top, and the newest one when it comes back."""
 
+    DEFAULT_CSS = """
+    LiveScreen { background: $background; color: $tone-plain; }
+    """
+
     machine_name: str | None = None
     """The one machine it is about; None: about all."""
+    _had_machine: bool | None = None
 
     @property
     def fleet_app(self) -> FleetApp:
@@ -25,9 +36,79 @@ class LiveScreen(Screen[None]):
         return cast("FleetApp", self.app)
 
     @abstractmethod
+    def compose_body(self) -> ComposeResult:
+        """What stands above the footer."""
+
+    def compose(self) -> ComposeResult:
+        yield from self.compose_body()
+        yield Prompt()
+        yield Footer()
+
+    @property
+    def current_machine(self) -> str | None:
+        """The machine that keys about one machine act on: under the cursor, or the screen's own."""
+        return self.machine_name
+
+    @property
+    def chosen_machines(self) -> tuple[str, ...]:
+        """The machines that group actions act on: the tagged ones, else the current one."""
+        return () if self.current_machine is None else (self.current_machine,)
+
+    @abstractmethod
     def show_snapshot(self, snapshot: FleetSnapshot, now: float) -> None:
         """Paint what changed. Also called each second, so that ages go on."""
+
+    def paint(self, snapshot: FleetSnapshot, now: float) -> None:
+        """Show the snapshot; offers that depend on there being a machine follow."""
+        self.show_snapshot(snapshot, now)
+        self.query_one(Footer).show_badge(snapshot)
+        self.note_cursor()
+
+    def note_cursor(self) -> None:
+        """Keys that need a machine come and go with it."""
+        has_machine = self.current_machine is not None
+        if has_machine != self._had_machine:
+            self._had_machine = has_machine
+            self.refresh_bindings()
+
+    def on_cursor_view_cursor_moved(self) -> None:
+        self.note_cursor()
 
     def on_screen_resume(self) -> None:
         """Whatever was on top is gone: catch up."""
         self.fleet_app.painter.paint_now()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What does not apply is neither run nor listed."""
+        look = self.fleet_app.look
+        return is_offered(action, has_machine=self.current_machine is not None, is_readonly=look.is_readonly)
+
+    # One line to type in
+
+    def ask(self, question: Question) -> None:
+        """Let the operator type a line; the footer waits below."""
+        prompt, before = self.query_one(Prompt), self.focused
+        on_cancel = question.on_cancel
+
+        def end() -> None:
+            self.query_one(Footer).display = True
+            if isinstance(before, Widget) and before.is_attached:
+                before.focus()
+
+        def answered(text: str) -> None:
+            end()
+            question.on_answer(text)
+
+        def cancelled() -> None:
+            end()
+            if on_cancel is not None:
+                on_cancel()
+
+        if prompt.question is None:
+            self.query_one(Footer).display = False
+            prompt.ask(replace(question, on_answer=answered, on_cancel=cancelled))
+
+    @property
+    def is_asking(self) -> bool:
+        """True while the operator types."""
+        return self.query_one(Prompt).question is not None

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from fleettui.model.event import Event
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
 from fleettui.view.glyphs import Glyphs, glyphs_of
+
+if TYPE_CHECKING:
+    from fleettui.fleet.history import FleetHistory
+    from fleettui.fleet.maintenance import FlagOperations
+    from fleettui.fleet.poller import MachinePoller
+    from fleettui.fleet.trust_operations import TrustOperations
+
+
+class EventSource(Protocol):
+    """The fleet's timeline as the dashboard reads it."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Oldest first."""
+
+    @property
+    def error(self) -> str | None:
+        """Why events are not kept."""
+
+    def subscribe(self, subscriber: Callable[[tuple[Event, ...]], None]) -> Callable[[], None]:
+        """Hear of new events; the answer ends that."""
 
 
 class FleetPort(Protocol):
@@ -29,6 +51,26 @@ class FleetPort(Protocol):
     @property
     def notices(self) -> tuple[str, ...]:
         """What the operator should know about the service itself, one sentence each."""
+
+    @property
+    def history(self) -> FleetHistory | None:
+        """Samples for graphs; None: none are kept."""
+
+    @property
+    def events(self) -> EventSource:
+        """The timeline."""
+
+    @property
+    def flags(self) -> FlagOperations | None:
+        """Maintenance on, off, undo; None without a state folder."""
+
+    @property
+    def trust(self) -> TrustOperations | None:
+        """Decisions about host keys; None without a state folder."""
+
+    @property
+    def pollers(self) -> tuple[MachinePoller, ...]:
+        """The running pollers: whoever reads a machine's log asks over their connections."""
 
     def subscribe(self, callback: Callable[[FleetSnapshot], None]) -> Callable[[], None]:
         """Call back in the event loop on each new snapshot; the answer ends that."""
@@ -60,6 +102,8 @@ class Look:
     """False: no colours at all, as NO_COLOR asks."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Action id -> keys that replace the declared ones."""
+    is_readonly: bool = False
+    """Actions that change something are not there."""
     columns: tuple[str, ...] | None = None
     """Keys of the columns to choose from; None: all."""
     thresholds: Thresholds = DEFAULT_THRESHOLDS

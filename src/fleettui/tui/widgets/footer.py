@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from textual import events
 
-from fleettui.tui.actions import Offer, actions_now
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.tui.offers import Offer, actions_now
 from fleettui.tui.widgets.cell_block import CellBlock
-from fleettui.view.cells import Cell
+from fleettui.view.badge import badge_cells
+from fleettui.view.cells import Cell, Cells, width_of
 
 
 class Footer(CellBlock):
     """One line instead of Textual's widget for each key: it paints once, and only when keys change."""
 
     DEFAULT_CSS = """
-    Footer {
-        dock: bottom;
-        background: $panel;
-    }
+    Footer { background: $panel; }
     """
 
     def __init__(self) -> None:
         super().__init__(id="footer")
         self._spots: list[tuple[range, Offer]] = []
+        self._badge: Cells = ()
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.show_keys())
@@ -29,8 +29,15 @@ class Footer(CellBlock):
     def on_resize(self) -> None:
         self.show_keys()
 
+    def show_badge(self, fleet: FleetSnapshot) -> None:
+        """What waits for the operator, at the right of every screen."""
+        badge = badge_cells(fleet)
+        if badge != self._badge:
+            self._badge = badge
+            self.show_keys()
+
     def show_keys(self) -> None:
-        """Ask which actions apply and lay out as many as fit."""
+        """Ask which actions apply and lay out as many as fit beside the badge."""
         ranked = sorted(
             (offer for offer in actions_now(self.screen) if offer.action.rank),
             key=lambda offer: offer.action.rank,
@@ -38,14 +45,17 @@ class Footer(CellBlock):
         cells: list[Cell] = [Cell(" ", "dim")]
         self._spots = []
         column = 1
+        room = self.size.width - (width_of(self._badge) + 2 if self._badge else 0)
         for offer in ranked:
             label, title = offer.label, offer.action.title
             width = len(label) + 1 + len(title) + 2
-            if column + width - 2 > self.size.width:
+            if column + width - 2 > room:
                 break
             self._spots.append((range(column, column + width - 2), offer))
             cells += [Cell(label, "key"), Cell(" " + title + "  ", "dim")]
             column += width
+        if self._badge:
+            cells += [Cell(" " * max(0, room - column)), *self._badge, Cell(" ")]
         self.show_cells(tuple(cells))
 
     async def on_click(self, event: events.Click) -> None:
@@ -53,5 +63,5 @@ class Footer(CellBlock):
         for span, offer in self._spots:
             if event.x in span:
                 event.stop()
-                await self.app.run_action(offer.action.id, offer.node)
+                await offer.run()
                 return

@@ -14,10 +14,10 @@ from fleettui.tui.actions import bindings_for
 from fleettui.tui.tones import HEADER_CLASS, TONE_CLASSES, TONES_CSS
 from fleettui.tui.widgets.painting import NO_LINE, Paintable, Painting
 
-LineT = TypeVar("LineT", bound=Paintable)
+LinePart = TypeVar("LinePart", bound=Paintable)
 
 
-class LineView(Generic[LineT], ScrollView, can_focus=True, inherit_bindings=False):
+class LineView(Generic[LinePart], ScrollView, can_focus=True, inherit_bindings=False):
     """Lines with an optional header that stays in place. Without a cursor the keys scroll."""
 
     ALLOW_SELECT = False
@@ -38,7 +38,7 @@ class LineView(Generic[LineT], ScrollView, can_focus=True, inherit_bindings=Fals
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.lines: Sequence[LineT] = ()
+        self.lines: Sequence[LinePart] = ()
         self.header: Paintable | None = None
         self.shift = 0
         """Lines by which to scroll along with the next lines shown, so that what the eye is on stays."""
@@ -61,7 +61,7 @@ class LineView(Generic[LineT], ScrollView, can_focus=True, inherit_bindings=Fals
         """Lines that fit below the header."""
         return max(1, self.size.height - self.header_height)
 
-    def show_lines(self, lines: Sequence[LineT], header: Paintable | None = None) -> int:
+    def show_lines(self, lines: Sequence[LinePart], header: Paintable | None = None) -> int:
         """Take over the lines, repaint those that differ on the screen; answers how many did."""
         if (header is None) != (self.header is None):
             self.refresh()

@@ -10,7 +10,6 @@ from fleettui.tui.live import LiveScreen
 from fleettui.tui.screens.fleet.expansion import Expansion
 from fleettui.tui.screens.fleet.rows import FleetRows
 from fleettui.tui.widgets.fleet_table import FleetTable
-from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.notices import Notices
 from fleettui.tui.widgets.painting import Line
 from fleettui.tui.widgets.summary_line import SummaryLine
@@ -34,11 +33,10 @@ class FleetScreen(LiveScreen):
         self._layout: Layout | None = None
         self._layout_made_for: object = None
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         yield SummaryLine()
         yield Notices()
         yield FleetTable(id="fleet")
-        yield Footer()
 
     def on_mount(self) -> None:
         self.table.focus()
@@ -47,6 +45,10 @@ class FleetScreen(LiveScreen):
     def table(self) -> FleetTable:
         """The list of machines."""
         return self.query_one(FleetTable)
+
+    @property
+    def current_machine(self) -> str | None:
+        return self.table.cursor_machine
 
     def on_resize(self) -> None:
         self.set_class(self.size.height < 20, "-low")
@@ -107,8 +109,8 @@ class FleetScreen(LiveScreen):
         if self.table.cursor_machine is not None:
             self.fleet_app.open_machine(self.table.cursor_machine)
 
-    def on_fleet_table_opened(self, message: FleetTable.Opened) -> None:
-        self.fleet_app.open_machine(message.name)
+    def on_cursor_view_opened(self) -> None:
+        self.action_open()
 
     def action_expand(self) -> None:
         if self.table.cursor_machine is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
 
-from fleettui.tui.actions import Offer, bindings_for
+from fleettui.tui.actions import bindings_for
+from fleettui.tui.dialog import Dialog
+from fleettui.tui.offers import Offer
 from fleettui.tui.widgets.box import Box
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
@@ -15,27 +16,10 @@ from fleettui.view.cells import Cell
 from fleettui.view.glyphs import Glyphs
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """A box over the screen it explains; only what applies there now."""
 
     BINDINGS = bindings_for("help")
-    DEFAULT_CSS = """
-    HelpScreen {
-        align: center middle;
-        background: $background 60%;
-    }
-    HelpScreen > Box {
-        width: 76;
-        max-width: 100%;
-        height: auto;
-        max-height: 100%;
-        border: round $tone-faint;
-        border-title-color: $tone-strong;
-        border-subtitle-color: $tone-dim;
-        background: $background;
-        padding: 0 1;
-    }
-    """
 
     def __init__(self, offers: Sequence[Offer], glyphs: Glyphs) -> None:
         super().__init__()

@@ -9,7 +9,6 @@ from fleettui.tui.actions import bindings_for
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.screens.machine.page import column_width, page_lines
 from fleettui.tui.widgets.cell_block import CellBlock
-from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import Cell, Cells, fit_cells
@@ -31,13 +30,12 @@ class MachineScreen(LiveScreen):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.machine_name: str = name
+        self.machine_name: str = name  # one machine, never None here
         self._layout: Layout | None = None
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         yield CellBlock(id="title")
         yield LineView[Line](id="page")
-        yield Footer()
 
     @property
     def page(self) -> LineView[Line]:

@@ -1,0 +1,1 @@
+"""A menu to choose one thing from."""
