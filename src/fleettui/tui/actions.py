@@ -57,6 +57,7 @@ ACTIONS: tuple[Action, ...] = (
         "Everything known of the machine under the cursor",
         ("fleet",),
         rank=3,
+        command="details",
     ),
     Action("back", "escape,backspace", "Esc", "back", "Back to the fleet", ("machine",), rank=3),
     Action(
@@ -76,7 +77,16 @@ ACTIONS: tuple[Action, ...] = (
         "Show or hide the GPUs and models of every machine",
         ("fleet",),
     ),
-    Action("next_machine", "right_square_bracket,n", "]", "next", "The next machine", ("machine",), rank=4),
+    Action(
+        "next_machine",
+        "right_square_bracket,n",
+        "]",
+        "next",
+        "The next machine",
+        ("machine",),
+        rank=4,
+        command="next",
+    ),
     Action(
         "previous_machine",
         "left_square_bracket,N",
@@ -85,6 +95,7 @@ ACTIONS: tuple[Action, ...] = (
         "The machine before",
         ("machine",),
         rank=5,
+        command="previous",
     ),
     Action("refresh", "r", "r", "refresh", "Ask now, and try machines that failed again", rank=6),
     Action("pause", "p", "p", "pause", "Stop asking the machines, or go on", rank=7),
