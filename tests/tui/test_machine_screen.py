@@ -13,6 +13,7 @@ from fleettui.tui.screens.machine.page import TWO_COLUMNS_FROM, page_lines
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.line_view import LineView
+from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import Cell, text_of
 from fleettui.view.machine_page import Section
 
@@ -24,9 +25,17 @@ async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
+def page_of(app: FleetApp) -> LineView[Line]:
+    """The pane that is shown."""
+    assert isinstance(app.screen, MachineScreen)
+    pane = app.screen.pane
+    assert isinstance(pane, LineView)
+    return pane
+
+
 def text_on(app: FleetApp) -> str:
-    """All lines of the page."""
-    return "\n".join(text_of(line.cells) for line in app.screen.query_one("#page", LineView).lines)
+    """All lines of the pane."""
+    return "\n".join(text_of(line.cells) for line in page_of(app).lines)
 
 
 async def test_it_shows_what_is_known_and_goes_on_living() -> None:
@@ -39,7 +48,7 @@ async def test_it_shows_what_is_known_and_goes_on_living() -> None:
         assert isinstance(app.screen, MachineScreen)
         for word in ("RTX 4090", "AMD EPYC", "llama3.1:70b", "/dev/nvme0n1p2", "eno1", "machines/ada.yaml"):
             assert word in text_on(app)
-        page = app.screen.query_one("#page", LineView)
+        page = page_of(app)
         before, painted = text_on(app), page.painted
         changed = moved(service.snapshot.machines[0], 5)
         service.publish(changed)
@@ -68,7 +77,7 @@ async def test_it_scrolls_by_lines_pages_and_to_the_ends() -> None:
         await settle(pilot)
         await pilot.press("enter")
         await settle(pilot)
-        page = app.screen.query_one("#page", LineView)
+        page = page_of(app)
         await pilot.press("j", "down", "k")
         assert page.scroll_offset.y == 1
         await pilot.press("G")

@@ -116,9 +116,13 @@ class FleetApp(App[None]):
             "fleettui.log in the state folder says where; `fleettui status` works without the dashboard."
         )
 
-    def open_machine(self, name: str) -> None:
-        """Show everything known of a machine."""
-        self.push_screen(MachineScreen(name))
+    def open_machine(self, name: str, tab: str | None = None) -> None:
+        """Show everything known of a machine: that tab of it, else the first."""
+        screen = self.screen
+        if not isinstance(screen, MachineScreen) or screen.machine_name != name:
+            self.push_screen(MachineScreen(name, tab))
+        elif tab is not None:
+            screen.call_later(screen.show_tab, tab)
 
     def show_top_screen(self, name: str) -> None:
         """Go to one of the top screens; whatever lies on it there is closed when it is there already."""
@@ -165,6 +169,11 @@ class FleetApp(App[None]):
             if offer.action.is_command:
                 run = partial(self.run_offer, offer, "")
                 yield SystemCommand(offer.action.title.capitalize(), offer.action.description, run)
+
+    def action_logs(self) -> None:
+        screen = self.screen
+        if isinstance(screen, LiveScreen) and screen.current_machine is not None:
+            self.open_machine(screen.current_machine, "logs")
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen(actions_now(self.screen), self.look.glyph_set))

@@ -1,0 +1,20 @@
+"""The tabs of the Machine screen in their order: a line here and a pane is all that one takes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fleettui.tui.screens.machine.hardware import HardwarePane
+from fleettui.tui.screens.machine.pane import MachinePane
+
+
+class Tab(NamedTuple):
+    """One tab."""
+
+    key: str
+    title: str
+    pane: type[MachinePane]
+    """Made with the machine's name when the tab is shown first."""
+
+
+TABS: tuple[Tab, ...] = (Tab("hardware", "Hardware", HardwarePane),)
