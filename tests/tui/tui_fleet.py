@@ -9,6 +9,7 @@ from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.poller import MachinePoller
 from fleettui.fleet.trust_operations import TrustOperations
+from fleettui.fleet.ui_state import UiState
 from fleettui.model.event import Event
 from fleettui.model.gpu import GpuCard, GpuProblem, GpuProcess, GpuReading, ProcessesReading
 from fleettui.model.machine import ConfigProblem, DeclaredGpu, EngineEndpoint, Machine, SshSettings
@@ -325,6 +326,7 @@ class FakeService:
         self.events = FakeEvents()
         self.flags: FlagOperations | None = None
         self.trust: TrustOperations | None = None
+        self.ui_state: UiState | None = None
         self.pollers: tuple[MachinePoller, ...] = ()
         self._callbacks: list[Callable[[FleetSnapshot], None]] = []
 

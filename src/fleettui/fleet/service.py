@@ -27,6 +27,7 @@ from fleettui.fleet.trust_book import TrustBook
 from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_gate import TrustGate
 from fleettui.fleet.trust_operations import TrustOperations
+from fleettui.fleet.ui_state import UiState
 from fleettui.model.machine import Machine
 from fleettui.model.order import natural_key
 from fleettui.model.record import dataclass
@@ -85,6 +86,8 @@ class FleetService:
         """What the operator may decide about host keys; None without a state folder."""
         self.flags: FlagOperations | None = None
         """Maintenance on, off and undo; None without a state folder."""
+        self.ui_state: UiState | None = None
+        """What a dashboard remembers; None without a state folder."""
         if settings.state_dir is not None:
             book = TrustBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
             self._gate = TrustGate(book, connector, clock)
@@ -94,6 +97,7 @@ class FleetService:
             self.flags = FlagOperations(
                 flags, self._folder.refresh, self._record_of, self._note_change, clock
             )
+            self.ui_state = UiState(settings.state_dir, settings.machines_dir)
         self._link_for: LinkFactory = connector.link_for if self._gate is None else self._gate.link_for
         self._files = MachineFiles()
         self._access = AccessWatch(connector, clock)
@@ -124,7 +128,10 @@ class FleetService:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the operator should know that belongs to no machine: odd lines of ssh_config, known_hosts."""
-        books = (self._keeper, self._gate and self._gate.book, self.flags and self.flags.book, self.events)
+        books = (
+            self._keeper, self._gate and self._gate.book, self.flags and self.flags.book, self.events,
+            self.ui_state,
+        )  # fmt: skip
         errors = tuple(book.error for book in books if book and book.error)
         odd = (f"{problem.file}:{problem.line}: {problem.message}" for problem in self._connector.problems())
         return (*odd, *errors)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fleettui.fleet.maintenance import FlagOperations
     from fleettui.fleet.poller import MachinePoller
     from fleettui.fleet.trust_operations import TrustOperations
+    from fleettui.fleet.ui_state import UiState
 
 
 class EventSource(Protocol):
@@ -67,6 +68,10 @@ class FleetPort(Protocol):
     @property
     def trust(self) -> TrustOperations | None:
         """Decisions about host keys; None without a state folder."""
+
+    @property
+    def ui_state(self) -> UiState | None:
+        """What the dashboard remembers between runs; None without a state folder."""
 
     @property
     def pollers(self) -> tuple[MachinePoller, ...]:
