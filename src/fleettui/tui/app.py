@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.message import Message
 from textual.screen import Screen
 
@@ -20,11 +20,12 @@ from fleettui.tui.live import LiveScreen
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
 from fleettui.tui.port import FleetPort, Look
+from fleettui.tui.screens.events.screen import EventsScreen
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
-from fleettui.tui.terminal import TerminalDriver
+from fleettui.tui.terminal import TerminalApp, TerminalDriver
 from fleettui.tui.themes import DARK, THEMES, tone_variables
 from fleettui.tui.widgets.painting import Line
 
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """What `+` and `-` step through."""
 
-TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (("fleet", FleetScreen),)
+TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (("fleet", FleetScreen), ("events", EventsScreen))
 """What 1 to 5 show, by name. Each keeps a stack of screens of its own, so that going there is instant."""
 
 
@@ -48,7 +49,7 @@ class SnapshotArrived(Message):
         return isinstance(message, SnapshotArrived)
 
 
-class FleetApp(App[None]):
+class FleetApp(TerminalApp):
     """One subscriber of the fleet service; what the operator does comes back as the next snapshot."""
 
     TITLE = "fleettui"
@@ -73,7 +74,7 @@ class FleetApp(App[None]):
             self.register_theme(theme)
         self.theme = (self.look.theme or DARK) if has_color else "ansi-dark"
         self.animation_level = "none"  # each frame of an animation is a repaint, sent over the operator's SSH
-        self.painter = Painter(self._paint, self.set_timer)
+        self.painter = Painter(self._paint, self.set_timer, terminal=self)
         self._unsubscribe: Callable[[], None] | None = None
         self._commands: list[str] = []
         """Lines of commands typed so far, oldest first."""
@@ -153,6 +154,9 @@ class FleetApp(App[None]):
 
     def action_show_fleet(self) -> None:
         self.show_top_screen("fleet")
+
+    def action_show_events(self) -> None:
+        self.show_top_screen("events")
 
     def action_command(self) -> None:
         screen = self.screen

@@ -1,61 +1,160 @@
-"""The terminal that the dashboard writes to, which may be gone at any moment."""
+"""The terminal that the dashboard writes to, which may be slow, stand still, or be gone at any moment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import IO, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from rich.color import ColorSystem
+from textual import events
+from textual._ansi_sequences import SYNC_END, SYNC_START
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
+
+from fleettui.tui.screen_copy import ScreenCopy
+from fleettui.tui.terminal_writer import TerminalWriter
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from textual.screen import Screen
 
 TERMINAL_GONE_EXIT = 129
 """As after SIGHUP, which says the same where somebody sends it."""
-
-
-class LosableOutput:
-    """A terminal's output; once it cannot be written to, `on_lost` is called and the rest goes nowhere."""
-
-    def __init__(self, file: IO[str], on_lost: Callable[[], None]) -> None:
-        self._file = file
-        self._on_lost = on_lost
-        self._is_lost = False
-
-    def write(self, text: str) -> None:
-        """Write, or drop."""
-        self._try(lambda: self._file.write(text))
-
-    def flush(self) -> None:
-        """Hand on what was written."""
-        self._try(self._file.flush)
-
-    def fileno(self) -> int:
-        """Of the terminal."""
-        return self._file.fileno()
-
-    def isatty(self) -> bool:
-        """Whether it is one."""
-        return self._file.isatty()
-
-    def _try(self, step: Callable[[], object]) -> None:
-        if self._is_lost:
-            return
-        try:
-            step()
-        except OSError:
-            self._is_lost = True
-            self._on_lost()
+SLOW_FRAME_S = 0.1
+"""A terminal that needs so long for a frame gets the next one in slices."""
+SLICE = 4096
+"""Characters in a slice; what the operator does in the meantime is in the next one."""
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's own, which ends the dashboard when the terminal is gone.
+    """Textual's own, which never waits for the terminal, and ends the dashboard when that is gone.
 
-    Textual's writer would die of the error, and the event loop then wait for ever for room in its queue: a
-    dashboard without a terminal would go on holding its connections, deaf to SIGTERM.
+    Textual's writer has a queue of 30 writes and the event loop waits for room in it: a slow terminal would
+    stall every poll, one that is gone would do so for ever. Here one frame at most is under way, and the next
+    is made of what differs when that is written.
     """
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
-        self._file: Any = LosableOutput(self._file, self._end)
+        self._writer: TerminalWriter | None = None
+        self._copy = ScreenCopy()
+        self._cursor = (0, 0)
+        self._is_synchronized = False
+        self.frames = 0
+        """Handed to the terminal so far."""
+
+    # Textual's side
+
+    def start_application_mode(self) -> None:
+        """Also after another program had the terminal."""
+        file: Any = self._file
+        file.flush()
+        self._writer = TerminalWriter(
+            file.fileno(), lambda: self._in_loop(self._send), lambda: self._in_loop(self._end)
+        )
+        self._writer.start()
+        self._copy.forget()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self._writer_thread is not None:  # Textual's own, of no use here
+            self._writer_thread.stop()
+            self._writer_thread = None
+
+    def write(self, data: str) -> None:
+        """Queue what is not part of a frame; while another program has the terminal it is dropped."""
+        if self._writer is not None:
+            self._writer.write(data)
+
+    def close(self) -> None:
+        """The terminal is not ours from now on."""
+        if self._writer is not None:
+            self._writer.stop()
+            self._writer = None
+
+    # Frames
+
+    @property
+    def is_behind(self) -> bool:
+        """True while the terminal has not taken the last frame."""
+        return self._writer is not None and self._writer.is_behind
+
+    @property
+    def frame_s(self) -> float:
+        """Seconds that the last frame took to be written, or takes already."""
+        return 0.0 if self._writer is None else self._writer.frame_s
+
+    @property
+    def bytes_written(self) -> int:
+        """To the terminal, since it became ours."""
+        return 0 if self._writer is None else self._writer.bytes_written
+
+    def show(
+        self,
+        update: LayoutUpdate | ChopsUpdate,
+        size: tuple[int, int],
+        system: ColorSystem,
+        cursor: tuple[int, int],
+        is_synchronized: bool,
+    ) -> None:
+        """Show an update as soon as the terminal takes it."""
+        self._copy.resize(*size)
+        self._copy.take(update, system)
+        self._cursor = cursor
+        self._is_synchronized = is_synchronized
+        self._send()
+
+    def show_all_again(self, size: tuple[int, int] | None = None) -> None:
+        """Something else wrote on the terminal: write all of it again; not with another size than it has."""
+        if size in (None, self._copy.size):
+            self._copy.forget()
+            self._send()
+
+    def _send(self) -> None:
+        if self._writer is None or self._writer.is_behind or not self._copy.is_due:
+            return
+        text = self._copy.changes(SLICE if self._writer.frame_s > SLOW_FRAME_S else None)
+        if text:
+            x, y = self._cursor
+            text = f"{text}\x1b[{y + 1};{x + 1}H"
+            self._writer.write_frame(f"{SYNC_START}{text}{SYNC_END}" if self._is_synchronized else text)
+            self.frames += 1
+
+    # From the writer's thread
+
+    def _in_loop(self, call: Any) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the dashboard has ended anyway
+            self._loop.call_soon_threadsafe(call)
 
     def _end(self) -> None:
-        """Called by the writer's thread."""
-        self._loop.call_soon_threadsafe(lambda: self._app.exit(return_code=TERMINAL_GONE_EXIT))
+        self._app.exit(return_code=TERMINAL_GONE_EXIT)
+
+
+class TerminalApp(App[None]):
+    """An app on such a terminal."""
+
+    @property
+    def is_terminal_behind(self) -> bool:
+        """True while the terminal has not taken the last frame."""
+        return isinstance(self._driver, TerminalDriver) and self._driver.is_behind
+
+    @property
+    def terminal_frame_s(self) -> float:
+        """Seconds that the last frame took to be written, or takes already."""
+        return self._driver.frame_s if isinstance(self._driver, TerminalDriver) else 0.0
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Said without a change when another terminal took over, as in tmux: it may show anything."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.show_all_again(event.size)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        driver = self._driver
+        if not (isinstance(driver, TerminalDriver) and isinstance(renderable, (LayoutUpdate, ChopsUpdate))):
+            super()._display(screen, renderable)
+            return
+        if self._batch_count or not self._running or self._closed:
+            return
+        x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
+        system = self.console._color_system or ColorSystem.TRUECOLOR
+        driver.show(renderable, self.size, system, (x, y), self._sync_available)
+        self.post_display_hook()
