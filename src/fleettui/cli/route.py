@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from fleettui.model.snapshot import FleetSnapshot
 
-DEFAULT_MAX_AGE_INTERVALS = 2.0
-
 
 def route_command(arguments: Namespace) -> int:
     """Decide from a fresh stored snapshot where there is one, else poll; print the answer."""
@@ -81,10 +79,7 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
             return None
         with store:
             stored = load_for_routing(store, folders.machines_dir)
-            if stored is None:
-                return None
-            limit_s = stored.interval_s * DEFAULT_MAX_AGE_INTERVALS if max_age_s is None else max_age_s
-            if not 0 <= now - stored.written_at <= limit_s:
+            if stored is None or not stored.is_fresh(now, max_age_s):
                 return None
             return with_present_flags(store, folders.machines_dir, stored.fleet)
     except StoreError as error:

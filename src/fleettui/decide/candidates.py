@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.decide.matching import Match
 from fleettui.decide.need import predict_need
 from fleettui.model.machine import Machine
-from fleettui.model.readings import LoadedModel
+from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.route import Rejection, RouteQuery, VramNeed
 from fleettui.model.snapshot import MachineSnapshot
@@ -173,15 +173,15 @@ def less(have: int, want: int) -> str:
     return f"{gib(have)} < {gib(want)} GiB"
 
 
-def engine_address(machine: Machine, match: Match) -> tuple[str, int, str]:
+def engine_address(machine: Machine, engine: EngineReading) -> tuple[str, int, str]:
     """(host, port, base URL) under which a caller reaches the engine."""
     for endpoint in machine.engines:
-        if endpoint.kind == match.engine.kind and endpoint.port == match.engine.port and endpoint.url:
+        if endpoint.kind == engine.kind and endpoint.port == engine.port and endpoint.url:
             host, port = _split_url(endpoint.url, endpoint.port)
             return host, port, endpoint.url.rstrip("/")
     host = machine.hostname
     shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    return host, match.engine.port, f"http://{shown}:{match.engine.port}"
+    return host, engine.port, f"http://{shown}:{engine.port}"
 
 
 def _split_url(url: str, default_port: int) -> tuple[str, int]:

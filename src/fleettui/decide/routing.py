@@ -102,7 +102,7 @@ def _guide_order(candidate: RouteCandidate) -> tuple[object, ...]:
 
 
 def _judge(snapshot: MachineSnapshot, query: RouteQuery, asked: Asked, now: float, limit_s: float) -> Judged:
-    against = _operator_rejections(snapshot, query, now)
+    against = operator_rejections(snapshot, query, now)
     distrust = trust_rejection(snapshot)
     if distrust is not None:
         return Judged(None, (distrust, *against), None, False, False, ())
@@ -141,13 +141,15 @@ def _find_matches(snapshot: MachineSnapshot, asked: Asked) -> tuple[list[Match],
     return matches, is_complete
 
 
-def _operator_rejections(snapshot: MachineSnapshot, query: RouteQuery, now: float) -> list[Rejection]:
+def operator_rejections(snapshot: MachineSnapshot, query: RouteQuery, now: float) -> list[Rejection]:
+    """What the operator decided about the machine, and what the caller wants none of."""
     if snapshot.maintenance is None and snapshot.drain is None and not query.exclude and not query.tags:
         return []
     return [*flag_rejections(snapshot, now), *selector_rejections(snapshot, query)]
 
 
-def _engine_down(snapshot: MachineSnapshot) -> Rejection:
+def engine_down(snapshot: MachineSnapshot) -> Rejection:
+    """No engine of the machine gave a usable answer."""
     if not snapshot.engines:
         errors = [
             status.error for name, status in snapshot.sources.items() if name == "ollama" and status.error
@@ -162,7 +164,7 @@ def _absence(snapshot: MachineSnapshot, query: RouteQuery, is_complete: bool) ->
     """Whether the machine answered without the model, and the reason why it cannot serve it."""
     down = [engine for engine in snapshot.engines if not is_usable_engine(engine)]
     if len(down) == len(snapshot.engines):
-        return False, _engine_down(snapshot)
+        return False, engine_down(snapshot)
     if not is_complete and not down:
         return False, Rejection("timeout", "timeout: list of installed models not read yet")
     nearest = nearest_installed(snapshot, query.model)
@@ -206,7 +208,7 @@ def _candidate(
 ) -> RouteCandidate:
     match, verdict = best
     copy, installed = match.copy, match.installed
-    host, port, url = engine_address(snapshot.machine, match)
+    host, port, url = engine_address(snapshot.machine, match.engine)
     is_sum = query.free_scope == "host"
     source = copy if copy is not None else installed
     digest: Maybe[str] = source.digest if source is not None else Unknown()

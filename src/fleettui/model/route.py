@@ -67,6 +67,29 @@ class RouteQuery:
     """How many candidates the answer lists."""
 
 
+def host_and_port(hostname: str, port: int) -> str:
+    """`hostname:port`, the host of an IPv6 literal in brackets."""
+    host = f"[{hostname}]" if ":" in hostname and hostname[0] != "[" else hostname
+    return f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServingEngine:
+    """An engine that takes requests, whatever the model."""
+
+    machine: str
+    hostname: str
+    port: int
+    url: str
+    """Base URL."""
+    engine: EngineKind
+
+    @property
+    def address(self) -> str:
+        """`hostname:port`."""
+        return host_and_port(self.hostname, self.port)
+
+
 @dataclass(frozen=True, slots=True)
 class VramNeed:
     """VRAM that a cold copy will take."""
@@ -105,9 +128,8 @@ class RouteCandidate:
 
     @property
     def address(self) -> str:
-        """`hostname:port`, the host of an IPv6 literal in brackets."""
-        host = f"[{self.hostname}]" if ":" in self.hostname and self.hostname[0] != "[" else self.hostname
-        return f"{host}:{self.port}"
+        """`hostname:port`."""
+        return host_and_port(self.hostname, self.port)
 
     @property
     def is_resident(self) -> bool:

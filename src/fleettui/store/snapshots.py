@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Literal
 
+FRESH_INTERVALS = 2.0
+"""Of its writer: as old as that a stored snapshot is the present."""
 _MEMO = "snapshots"
 
 
@@ -42,6 +44,11 @@ class StoredFleet:
     def age_s(self, now: float) -> float:
         """Seconds since it was stored."""
         return max(0.0, now - self.written_at)
+
+    def is_fresh(self, now: float, max_age_s: float | None = None) -> bool:
+        """Its writer still runs, or it is no older than that; one of the future never is."""
+        limit_s = self.interval_s * FRESH_INTERVALS if max_age_s is None else max_age_s
+        return 0 <= now - self.written_at <= limit_s
 
 
 def save_snapshot(

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from fleettui.model.clock import iso_utc
 from fleettui.model.literal import Literal
-from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL, RouteCandidate, RouteDecision
+from fleettui.model.route import (
+    EXIT_NO_DATA,
+    EXIT_UNKNOWN_MODEL,
+    RouteCandidate,
+    RouteDecision,
+    ServingEngine,
+)
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.text import cell_width, clean, fit
 
@@ -91,10 +97,11 @@ def format_answer(decision: RouteDecision, form: AnswerFormat | str) -> str:
 
         return dump_json(route_document(decision), ensure_ascii=False)
     top = decision.candidates[: max(1, decision.query.top)]
-    return "\n".join(_format_one(candidate, form) for candidate in top)
+    return "\n".join(format_one(candidate, form) for candidate in top)
 
 
-def _format_one(candidate: RouteCandidate, form: str) -> str:
+def format_one(candidate: RouteCandidate | ServingEngine, form: str) -> str:
+    """One machine as the answer, in any form but `json`; without a tier where no model was asked for."""
     if form == "host":
         return candidate.hostname
     if form == "name":
@@ -102,7 +109,9 @@ def _format_one(candidate: RouteCandidate, form: str) -> str:
     if form == "url":
         return candidate.url
     if form == "tsv":
-        fields = (candidate.machine, candidate.hostname, str(candidate.port), str(candidate.tier))
+        fields: tuple[str, ...] = (candidate.machine, candidate.hostname, str(candidate.port))
+        if isinstance(candidate, RouteCandidate):
+            fields = (*fields, str(candidate.tier))
         return "\t".join(clean(field) for field in fields)
     if form == "env":
         name = _ENV_NAMES.get(candidate.engine)
