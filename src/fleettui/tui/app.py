@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -16,6 +14,7 @@ from textual.screen import Screen
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.command_line import command_question
+from fleettui.tui.dressed import DressedApp
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
@@ -25,11 +24,7 @@ from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
-from fleettui.tui.terminal import TerminalApp, TerminalDriver
-from fleettui.tui.themes import DARK, THEMES, tone_variables
 from fleettui.tui.widgets.painting import Line
-
-log = logging.getLogger(__name__)
 
 INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """What `+` and `-` step through."""
@@ -49,10 +44,9 @@ class SnapshotArrived(Message):
         return isinstance(message, SnapshotArrived)
 
 
-class FleetApp(TerminalApp):
+class FleetApp(DressedApp):
     """One subscriber of the fleet service; what the operator does comes back as the next snapshot."""
 
-    TITLE = "fleettui"
     BINDINGS = bindings_for("everywhere")
     ENABLE_COMMAND_PALETTE = True
     MODES: ClassVar[dict[str, Any]] = dict(TOP_SCREENS)
@@ -61,31 +55,15 @@ class FleetApp(TerminalApp):
     def __init__(
         self, service: FleetPort, look: Look | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        self.look = look or Look()
         self.service = service
         self.clock = clock
         self.snapshot = service.snapshot
         """The newest snapshot that reached the app."""
-        if not self.look.has_color:
-            os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
-        has_color = "NO_COLOR" not in os.environ
-        super().__init__(driver_class=TerminalDriver, ansi_color=None if has_color else True)
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = (self.look.theme or DARK) if has_color else "ansi-dark"
-        self.animation_level = "none"  # each frame of an animation is a repaint, sent over the operator's SSH
+        super().__init__(look)
         self.painter = Painter(self._paint, self.set_timer, terminal=self)
         self._unsubscribe: Callable[[], None] | None = None
         self._commands: list[str] = []
         """Lines of commands typed so far, oldest first."""
-        if self.look.keys:
-            self.set_keymap(dict(self.look.keys))
-
-    def get_css_variables(self) -> dict[str, str]:
-        """Textual's variables and the colours of our tones."""
-        variables = super().get_css_variables()
-        self.theme_variables = {**tone_variables(variables), **variables}
-        return self.theme_variables
 
     def on_mount(self) -> None:
         self._unsubscribe = self.service.subscribe(self._take_snapshot)
@@ -107,15 +85,6 @@ class FleetApp(TerminalApp):
         screen = self.screen_stack[-1] if self.screen_stack else None
         if isinstance(screen, LiveScreen) and screen.is_mounted:  # under a modal nothing is painted
             screen.paint(self.snapshot, self.clock())
-
-    def _fatal_error(self) -> None:
-        """An error of ours: the operator gets a sentence, the log gets the traceback."""
-        error = self._exception
-        log.critical("the dashboard failed", exc_info=error)
-        self.panic(
-            f"fleettui: the dashboard failed: {type(error).__name__}: {error}\n"
-            "fleettui.log in the state folder says where; `fleettui status` works without the dashboard."
-        )
 
     def open_machine(self, name: str, tab: str | None = None) -> None:
         """Show everything known of a machine: that tab of it, else the first."""

@@ -1,0 +1,51 @@
+"""An app in the operator's look: theme, colours, keys, signs; and what it says when it fails."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import ClassVar
+
+from fleettui.tui.port import Look
+from fleettui.tui.terminal import TerminalApp, TerminalDriver
+from fleettui.tui.themes import DARK, THEMES, tone_variables
+
+log = logging.getLogger(__name__)
+
+
+class DressedApp(TerminalApp):
+    """What every app of ours has."""
+
+    TITLE = "fleettui"
+    WHAT: ClassVar[str] = "the dashboard"
+    """In the sentence that says it failed."""
+    INSTEAD: ClassVar[str] = "`fleettui status` works without the dashboard"
+    """What the operator can do then."""
+
+    def __init__(self, look: Look | None = None) -> None:
+        self.look = look or Look()
+        if not self.look.has_color:
+            os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
+        has_color = "NO_COLOR" not in os.environ
+        super().__init__(driver_class=TerminalDriver, ansi_color=None if has_color else True)
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = (self.look.theme or DARK) if has_color else "ansi-dark"
+        self.animation_level = "none"  # each frame of an animation is a repaint, sent over the operator's SSH
+        if self.look.keys:
+            self.set_keymap(dict(self.look.keys))
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Textual's variables and the colours of our tones."""
+        variables = super().get_css_variables()
+        self.theme_variables = {**tone_variables(variables), **variables}
+        return self.theme_variables
+
+    def _fatal_error(self) -> None:
+        """An error of ours: the operator gets a sentence, the log gets the traceback."""
+        error = self._exception
+        log.critical("%s failed", self.WHAT, exc_info=error)
+        self.panic(
+            f"fleettui: {self.WHAT} failed: {type(error).__name__}: {error}\n"
+            f"fleettui.log in the state folder says where; {self.INSTEAD}."
+        )
