@@ -8,7 +8,9 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-Place = Literal["everywhere", "fleet", "machine", "lines", "prompt", "help", "menu"]
+Place = Literal[
+    "everywhere", "fleet", "events", "machine", "timeline", "lines", "prompt", "help", "menu", "pending"
+]
 """Where an action is bound: the app, one screen, a list that has the focus, the line one types in."""
 
 
@@ -55,7 +57,7 @@ ACTIONS: tuple[Action, ...] = (
         "Enter",
         "details",
         "Everything known of the machine under the cursor",
-        ("fleet",),
+        ("fleet", "events"),
         rank=3,
         command="details",
     ),
@@ -157,3 +159,7 @@ def bindings_for(place: Place) -> list[BindingType]:
         for action in ACTIONS
         if place in action.places and action.keys
     ]
+    Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
+    Action("filter", "slash", "/", "filter", "Show only what matches", ("timeline",), rank=4, takes="EXPR"),
+    Action("clear_filter", "escape", "Esc", "show all", "Drop the filter", ("timeline",), rank=4),
+    Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline",), rank=5),

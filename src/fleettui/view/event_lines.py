@@ -76,9 +76,8 @@ def _head(event: Event, utc_offset_s: int, has_dates: bool, name_width: int, gly
     return cells
 
 
-def _body(event: Event, utc_offset_s: int, glyphs: Glyphs) -> list[Cell]:
-    """Sign and text; the parts of a line that may wrap."""
-    tone = TONES.get(event.severity, "plain")
+def event_text(event: Event, glyphs: Glyphs) -> str:
+    """Sign and sentence."""
     text = clean(event.text)
     if event.kind == "health" and event.details.get("from") and event.details.get("to"):
         was, now_is = str(event.details["from"]), str(event.details["to"])
@@ -88,7 +87,12 @@ def _body(event: Event, utc_offset_s: int, glyphs: Glyphs) -> list[Cell]:
         text += f": {clean(str(reason))}" if reason else ""
     else:
         text = f"{_sign(event, glyphs)} {text}"
-    cells = [Cell(glyphs.plain(text), tone)]
+    return glyphs.plain(text)
+
+
+def _body(event: Event, utc_offset_s: int, glyphs: Glyphs) -> list[Cell]:
+    """Sign and text; the parts of a line that may wrap."""
+    cells = [Cell(event_text(event, glyphs), TONES.get(event.severity, "plain"))]
     if event.by:
         cells.append(Cell(f" by {clean(event.by)}", "accent"))
     if event.count > 1:
