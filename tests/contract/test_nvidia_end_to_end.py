@@ -28,7 +28,7 @@ from fleettui.view.cells import text_of
 from fleettui.view.document import machine_document
 from fleettui.view.figures import mean_utilisation, total_power_w
 from fleettui.view.layout import fleet_layout
-from fleettui.view.machine_page import machine_page
+from fleettui.view.machine_page import hardware_page, models_page
 
 SAMPLES = Path(__file__).parent.parent / "fixtures" / "samples" / "nvidia-smi"
 
@@ -85,7 +85,9 @@ class Seen:
         document = json.loads(json.dumps(machine_document(self.snapshot, NOW + 1), allow_nan=False))
         self.document: dict[str, Any] = document
         self.gpu: list[dict[str, Any]] = document["telemetry"].get("gpu", [])
-        sections_shown = machine_page(self.snapshot, NOW + 1, fleet_layout(make_fleet(self.snapshot), 120))
+        layout = fleet_layout(make_fleet(self.snapshot), 120)
+        shown = (hardware_page(self.snapshot, NOW + 1, layout), models_page(self.snapshot, NOW + 1, layout))
+        sections_shown = [section for page in shown for section in page]
         self.page = {section.title: [text_of(line) for line in section.lines] for section in sections_shown}
 
     def routes(self, **changes: Any) -> str | None:

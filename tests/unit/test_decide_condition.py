@@ -20,7 +20,7 @@ from fleettui.model.vram import free_vram, vram_sum
 from fleettui.view.cells import text_of
 from fleettui.view.document import machine_document
 from fleettui.view.layout import fleet_layout
-from fleettui.view.machine_page import machine_page
+from fleettui.view.machine_page import hardware_page
 from fleettui.view.summary import summarize
 
 FINE = CardCondition(
@@ -43,7 +43,7 @@ def reasons_of(snapshot: MachineSnapshot, now: float = NOW) -> list[tuple[str, s
 
 def page(snapshot: MachineSnapshot) -> list[str]:
     layout = fleet_layout(make_fleet(snapshot), 120)
-    sections = {section.title: section.lines for section in machine_page(snapshot, NOW, layout)}
+    sections = {section.title: section.lines for section in hardware_page(snapshot, NOW, layout)}
     return [text_of(line) for line in sections["GPUs"]]
 
 

@@ -30,7 +30,7 @@ from fleettui.view.cells import text_of
 from fleettui.view.column_cells import ram
 from fleettui.view.figures import net_rates
 from fleettui.view.layout import fleet_layout
-from fleettui.view.machine_page import machine_page
+from fleettui.view.machine_page import hardware_page
 from fleettui.view.machine_view import MachineView
 
 GIB = 1 << 20
@@ -298,7 +298,7 @@ def test_the_ram_column_raises_no_alarm_of_its_own_in_a_container(is_low: bool, 
 def page_lines(snapshot: MachineSnapshot, title: str) -> list[str]:
     page = {
         section.title: section.lines
-        for section in machine_page(snapshot, NOW, fleet_layout(make_fleet(snapshot), 100))
+        for section in hardware_page(snapshot, NOW, fleet_layout(make_fleet(snapshot), 100))
     }
     return [text_of(cells).rstrip() for cells in page[title]]
 
@@ -322,22 +322,26 @@ def test_the_page_of_a_container_on_zfs() -> None:
         "Debian 13", "6.12", "x86_64", "AMD EPYC", 64, 8.0, "docker", "Docker 27.3.1",
         clock_skew_s=-7.2, block_devices=devices,
     )  # fmt: skip
-    assert page_lines(make_snapshot(memory=memory, system=system), "Machine") == [
-        "system     Debian 13, 6.12, x86_64, in docker, Docker 27.3.1",
-        "processor  AMD EPYC, 64 threads, limit 8",
-        "clock      7 s behind this computer's",
-        "CPU        12 %  load 1.20 1.00 0.80  up 10d",
-        "RAM        37/63 GiB  swap 2.0/8.0 (zram)",
-        "           limit 48.0 GiB, 28.0 GiB of it free",
-        "           login sessions only: limit 4.0 GiB, 3.0 GiB of it free",
-        "           container memory: available may be too low",
-        "           ZFS ARC 13.9 GiB, 11.9 GiB of it can shrink",
-        "           page cache 1.0 GiB counts against the limit and can go",
-        "           25.6 GiB free, up to 29.0 GiB if caches shrink",
-        "           tasks waited for memory 3 % of the last 10 s",
-        "devices    1.9 TB SSD KXG60ZNV2T04  nvme0n1",
-        "           2 × 8.0 TB HDD HGST HUS728T8TAL  sda sdb",
-        "           43 GB disk  vda",
+    assert page_lines(make_snapshot(memory=memory, system=system), "System") == [
+        "system      Debian 13, in docker",
+        "kernel      6.12, x86_64",
+        "driver      NVIDIA 580.126.09",
+        "containers  Docker 27.3.1",
+        "engines     Ollama 0.33.0  port 11434",
+        "processor   AMD EPYC, 64 threads, limit 8",
+        "clock       7 s behind this computer's",
+        "CPU         12 %  load 1.20 1.00 0.80  up 10d",
+        "RAM         37/63 GiB  swap 2.0/8.0 (zram)",
+        "            limit 48.0 GiB, 28.0 GiB of it free",
+        "            login sessions only: limit 4.0 GiB, 3.0 GiB of it free",
+        "            container memory: available may be too low",
+        "            ZFS ARC 13.9 GiB, 11.9 GiB of it can shrink",
+        "            page cache 1.0 GiB counts against the limit and can go",
+        "            25.6 GiB free, up to 29.0 GiB if caches shrink",
+        "            tasks waited for memory 3 % of the last 10 s",
+        "devices     1.9 TB SSD KXG60ZNV2T04  nvme0n1",
+        "            2 × 8.0 TB HDD HGST HUS728T8TAL  sda sdb",
+        "            43 GB disk  vda",
     ]
     stored = decode_machine(encode(make_snapshot(memory=memory, system=system)))
     assert stored is not None
@@ -347,9 +351,9 @@ def test_the_page_of_a_container_on_zfs() -> None:
 def test_the_page_of_the_zfs_sample() -> None:
     details = MemoryDetails(arc_kib=14925119488 // 1024, arc_shrinkable_kib=12822386048 // 1024)
     memory = MemoryReading(65710420, 26828796, 0, 0, details=details)
-    lines = page_lines(make_snapshot(memory=memory), "Machine")
-    assert lines[3:] == [
-        "RAM        37/63 GiB",
-        "           ZFS ARC 13.9 GiB, 11.9 GiB of it can shrink",
-        "           25.6 GiB free, up to 37.5 GiB if caches shrink",
+    lines = page_lines(make_snapshot(memory=memory), "System")
+    assert lines[7:] == [
+        "RAM         37/63 GiB",
+        "            ZFS ARC 13.9 GiB, 11.9 GiB of it can shrink",
+        "            25.6 GiB free, up to 37.5 GiB if caches shrink",
     ]

@@ -10,7 +10,7 @@ from builders import NOW
 from fleettui.view.bars import Thresholds
 from fleettui.view.cells import Cell
 from fleettui.view.layout import Layout, make_layout
-from fleettui.view.machine_page import machine_page
+from fleettui.view.machine_page import hardware_page
 from fleettui.view.rows import fleet_rows
 from fleettui.view.summary import summary_cells
 from sample_fleet import sample_fleet
@@ -38,7 +38,7 @@ def page_cells(thresholds: Thresholds) -> list[Cell]:
     ada = next(machine for machine in FLEET.machines if machine.name == "ada")
     return [
         cell
-        for section in machine_page(ada, NOW, layout(thresholds))
+        for section in hardware_page(ada, NOW, layout(thresholds))
         for line in section.lines
         for cell in line
     ]

@@ -9,42 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import NOW, judged, make_copy, make_fleet, make_machine, make_snapshot
-from fleettui.model.machine import EngineEndpoint
-from fleettui.model.snapshot import LinkStatus, SourceStatus
+from fleettui.model.machine import ConfigProblem, EngineEndpoint
+from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.glyphs import ASCII
-from fleettui.view.layout import fleet_layout
-from fleettui.view.machine_gpus import short_command
-from fleettui.view.machine_page import machine_page
+from fleettui.view.layout import Layout, fleet_layout
+from fleettui.view.machine_page import Section, hardware_page, models_page
 from fleettui.view.oneshot import status_lines
+from fleettui.view.process_command import short_command
 from fleettui.view.rows import machine_rows
 from sample_fleet import sample_fleet
 
 ADA = """
 State
-  ● healthy  heard now
-  connected to ada.lan:22 since 13:03 UTC
+  ● healthy  heard now, connected to ada.lan:22 since 13:03 UTC
 GPUs
      GPU                                    VRAM  free   use   temp      power   fan  state
   0  RTX 4090  ▕███████████████▎▏  22.9/24.0 GiB   1.1  97 %  79 °C  212/450 W  30 %  P8
   1  RTX 4090  ▕████████████▎   ▏  18.3/24.0 GiB   5.7  30 %  38 °C  190/450 W  30 %  P8
-GPU processes
-  GPU   pid      VRAM  user    model         command
-  0    4242  22.1 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
-  1    4242  18.2 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
-Loaded models
-  llama3.1:70b  39.6 GiB  100 % GPU  expires in 4m  GPU 0, 1  ctx 32768
-Declared and installed models
-  llama3.1:70b  declared  loaded         39.6 GiB
-  qwen2.5:32b   declared  not installed
-  qwen3:8b                installed      5.2 GiB
-Engines
-  ollama  0.33.0  port 11434  ok  through SSH
-Machine
-  system     Ubuntu 24.04.2 LTS, 6.8.0-60-generic, x86_64
-  processor  AMD Ryzen 9 7950X, 32 threads
-  CPU        12 %  load 1.20 1.00 0.80  up 10d
-  RAM        38/128 GiB
+System
+  system      Ubuntu 24.04.2 LTS
+  kernel      6.8.0-60-generic, x86_64
+  driver      NVIDIA 580.126.09
+  containers  –  not read yet
+  engines     Ollama 0.33.0  port 11434
+  processor   AMD Ryzen 9 7950X, 32 threads
+  CPU         12 %  load 1.20 1.00 0.80  up 10d
+  RAM         38/128 GiB
 Disks
   /  24 %  670 of 930 GiB free  /dev/nvme0n1p2
 Network
@@ -65,6 +56,21 @@ File
   tags        gpu
   hardware    16-core x86_64, 128 GiB RAM, RTX 4090 24 GiB, RTX 4090 24 GiB, 8000 GB storage
   last heard  2026-11-30T14:03:11Z
+Loaded models
+  llama3.1:70b  39.6 GiB  100 % GPU  expires in 4m  GPU 0, 1  ctx 32768
+Differences
+  qwen2.5:32b  declared, not installed
+  qwen3:8b     installed, not declared  5.2 GiB
+Declared and installed models
+  llama3.1:70b  declared  loaded         39.6 GiB
+  qwen2.5:32b   declared  not installed
+  qwen3:8b                installed      5.2 GiB
+Engines
+  Ollama  0.33.0  port 11434  ok  through SSH
+GPU processes
+  GPU   pid      VRAM  user    what          command
+  0    4242  22.1 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
+  1    4242  18.2 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
 """
 DORA = """
 State
@@ -76,21 +82,15 @@ GPUs
      GPU                                VRAM  free   use   temp      power   fan  state
   0  H100  ▕███████████████▍▏  77.0/80.0 GiB   3.0   0 %  38 °C  300/700 W  30 %  P8
   1  H100  ▕███████████████▎▏  76.0/80.0 GiB   4.0  40 %  38 °C  301/700 W  30 %  P8
-Loaded models
-  deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB  100 % GPU  expires in 4m  ctx 32768
-  qwen3:8b                                6.0 GiB  100 % GPU  stopping       ctx 32768
-  nomic-embed-text:latest                 0.6 GiB  100 % GPU  pinned         ctx 32768
-Declared and installed models
-  deepseek-r1:70b-llama-distill-q4_K_M  loaded  140.0 GiB
-  nomic-embed-text:latest               loaded  0.6 GiB
-  qwen3:8b                              loaded  6.0 GiB
-Engines
-  ollama  0.33.0  port 11434  ok  through SSH
-Machine
-  system     Ubuntu 24.04.2 LTS, 6.8.0-60-generic, x86_64
-  processor  AMD Ryzen 9 7950X, 32 threads
-  CPU        12 %  load 1.20 1.00 0.80  up 10d
-  RAM        38/128 GiB
+System
+  system      Ubuntu 24.04.2 LTS
+  kernel      6.8.0-60-generic, x86_64
+  driver      NVIDIA 580.126.09
+  containers  –  not read yet
+  engines     Ollama 0.33.0  port 11434
+  processor   AMD Ryzen 9 7950X, 32 threads
+  CPU         12 %  load 1.20 1.00 0.80  up 10d
+  RAM         38/128 GiB
 Disks
   /  24 %  670 of 930 GiB free  /dev/nvme0n1p2
 Network
@@ -111,6 +111,22 @@ File
   tags        gpu
   hardware    16-core x86_64, 128 GiB RAM, H100 80 GiB, H100 80 GiB, 8000 GB storage
   last heard  2026-11-30T14:03:11Z
+Loaded models
+  deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB  100 % GPU  expires in 4m  ctx 32768
+  qwen3:8b                                6.0 GiB  100 % GPU  stopping       ctx 32768
+  nomic-embed-text:latest                 0.6 GiB  100 % GPU  pinned         ctx 32768
+Differences
+  the file declares no models
+Declared and installed models
+  deepseek-r1:70b-llama-distill-q4_K_M  loaded  140.0 GiB
+  nomic-embed-text:latest               loaded  0.6 GiB
+  qwen3:8b                              loaded  6.0 GiB
+Engines
+  Ollama  0.33.0  port 11434  ok  through SSH
+GPU processes
+  none
+Not managed
+  no process and no copy explains 6.4 GiB of VRAM
 """
 GINA = """
 State
@@ -130,7 +146,14 @@ File
   tags        gpu
   hardware    16-core x86_64, 128 GiB RAM, RTX 4090 24 GiB, RTX 4090 24 GiB, 8000 GB storage
   last heard  –
+Loaded models
+  not known: no engine was asked
 """
+
+
+def sections_of(snapshot: MachineSnapshot, layout: Layout, *problems: ConfigProblem) -> list[Section]:
+    """Both pages."""
+    return [*hardware_page(snapshot, NOW, layout, problems), *models_page(snapshot, NOW, layout)]
 
 
 def page_of(name: str, width: int) -> str:
@@ -138,7 +161,7 @@ def page_of(name: str, width: int) -> str:
     snapshot = fleet.find(name)
     assert snapshot is not None
     lines = [""]
-    for section in machine_page(snapshot, NOW, fleet_layout(fleet, width), fleet.problems):
+    for section in sections_of(snapshot, fleet_layout(fleet, width), *fleet.problems):
         lines += [section.title, *(f"  {text_of(line)}".rstrip() for line in section.lines)]
     return "\n".join([*lines, ""])
 
@@ -153,7 +176,7 @@ def test_no_line_is_wider_than_the_layout(width: int, is_ascii: bool) -> None:
     fleet = sample_fleet()
     layout = fleet_layout(fleet, width, ASCII) if is_ascii else fleet_layout(fleet, width)
     for snapshot in fleet.machines:
-        sections = machine_page(snapshot, NOW, layout, fleet.problems)
+        sections = sections_of(snapshot, layout, *fleet.problems)
         assert len({section.title for section in sections}) == len(sections)
         for section in sections:
             assert section.lines
@@ -163,8 +186,10 @@ def test_no_line_is_wider_than_the_layout(width: int, is_ascii: bool) -> None:
 
 def test_a_connection_of_another_day_has_its_date() -> None:
     snapshot = make_snapshot(link=LinkStatus("up", since=NOW - 2 * 86_400))
-    state = machine_page(snapshot, NOW, fleet_layout(make_fleet(snapshot), 100))[0]
-    assert "connected to ada.lan since 2026-11-28 14:03 UTC" in map(text_of, state.lines)
+    state = hardware_page(snapshot, NOW, fleet_layout(make_fleet(snapshot), 100))[0]
+    assert [text_of(line) for line in state.lines] == [
+        "● healthy  heard now, connected to ada.lan since 2026-11-28 14:03 UTC"
+    ]
 
 
 def test_problems_of_its_file_stand_on_the_page() -> None:
@@ -172,7 +197,7 @@ def test_problems_of_its_file_stand_on_the_page() -> None:
 
     fleet = sample_fleet()
     problem = replace(fleet.problems[0], file="machines/ada.yaml")
-    sections = machine_page(fleet.machines[0], NOW, fleet_layout(fleet, 100), (problem,))
+    sections = hardware_page(fleet.machines[0], NOW, fleet_layout(fleet, 100), (problem,))
     found = next(section for section in sections if section.title == "Problems in the file")
     assert text_of(found.lines[0]) == "machines/ada.yaml:3: network.hostname: required key is missing"
 
@@ -198,7 +223,7 @@ def test_the_expiry_of_a_copy_outlives_its_quantisation() -> None:
         (48, ("expires in 4m",)),
     ):
         layout = fleet_layout(make_fleet(snapshot), width)
-        found = next(s for s in machine_page(snapshot, NOW, layout) if s.title == "Loaded models")
+        found = next(s for s in models_page(snapshot, NOW, layout) if s.title == "Loaded models")
         assert all(part in text_of(found.lines[0]) for part in parts)
         assert "…" not in text_of(found.lines[0])
 
@@ -210,6 +235,6 @@ def test_an_engine_that_cannot_be_asked_says_so() -> None:
     text = "vLLM on port 8000 is declared; fleettui cannot ask it yet"
     assert (snapshot.health, [reason.text for reason in snapshot.reasons]) == ("healthy", [text])
     layout = fleet_layout(make_fleet(snapshot), 160)
-    assert text in text_of(machine_page(snapshot, NOW, layout)[0].lines[1])
+    assert text in text_of(hardware_page(snapshot, NOW, layout)[0].lines[1])
     assert "vllm not asked yet" in text_of(machine_rows(snapshot, NOW, layout)[0].cells)
     assert f"  · {text}" in status_lines(make_fleet(snapshot), NOW)

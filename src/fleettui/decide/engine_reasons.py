@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fleettui.decide.engine_words import ENGINE_TITLES, engine_title, engine_trouble
+from fleettui.decide.engine_words import engine_title, engine_trouble
 from fleettui.decide.lateness import LATE_LIMIT_S
 from fleettui.model.clock import day_and_time
-from fleettui.model.engines import unasked_engines
+from fleettui.model.engines import ENGINE_TITLES, unasked_engines
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
 from fleettui.model.unknown import Unknown

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.readings import EngineReading
-
-ENGINE_TITLES = {
-    "ollama": "Ollama",
-    "vllm": "vLLM",
-    "llamacpp": "llama.cpp",
-    "llamaswap": "llama-swap",
-    "lmstudio": "LM Studio",
-    "sglang": "SGLang",
-}
 
 
 def engine_title(kind: str, port: int) -> str:

@@ -1,9 +1,18 @@
-"""What a snapshot says of the engines that its machine file declares."""
+"""Engines by their names, and what a snapshot says of those that its machine file declares."""
 
 from __future__ import annotations
 
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.snapshot import MachineSnapshot
+
+ENGINE_TITLES = {
+    "ollama": "Ollama",
+    "vllm": "vLLM",
+    "llamacpp": "llama.cpp",
+    "llamaswap": "llama-swap",
+    "lmstudio": "LM Studio",
+    "sglang": "SGLang",
+}
 
 
 def unasked_engines(snapshot: MachineSnapshot) -> list[EngineEndpoint]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuCard, MigInstance, cards_of_uuids
+from fleettui.model.engines import ENGINE_TITLES
+from fleettui.model.gpu import GpuCard, GpuProcess, MigInstance, cards_of_uuids
+from fleettui.model.gpu_users import engine_kind_of, is_declared_kind
+from fleettui.model.readings import LoadedModel
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import bar_cells, fraction_of, tone_for
@@ -12,6 +15,7 @@ from fleettui.view.gpu_cells import short_gpu_name
 from fleettui.view.gpu_condition import card_details, xid_lines
 from fleettui.view.layout import NARROW
 from fleettui.view.machine_view import MachineView
+from fleettui.view.process_command import short_command
 from fleettui.view.tables import Line, table
 from fleettui.view.text import clean
 from fleettui.view.units import DASH, gib_text, percent_prose
@@ -102,29 +106,17 @@ def _remarks(view: MachineView, card: GpuCard) -> list[str]:
     return remarks
 
 
-def short_command(command: str) -> str:
-    """The command without its folder; what it serves before its other options, a digest by its start."""
-    program, *words = command.split() or [""]
-    shown = [program.rpartition("/")[2] or program]
-    if "--model" in words[:-1]:
-        at = words.index("--model")
-        name = words[at + 1].rpartition("/")[2]
-        if name.startswith("sha256-"):
-            name = name.removeprefix("sha256-")[:12]
-        first = next(index for index, word in enumerate(words) if word.startswith("-"))
-        words = [*words[:first], "--model", name, *words[first:at], *words[at + 2 :]]
-    return " ".join(shown + words)
-
-
 def process_lines(view: MachineView) -> list[Line]:
-    """Each compute process with its card, memory, user and command."""
+    """Each compute process with its card, memory, user, what it is, and its command."""
     snapshot = view.snapshot
     cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
     status = snapshot.sources.get("processes")
     if snapshot.processes is None and cards and status is not None and status.state == "unsupported":
         return [(Cell(clean(status.error or "no process list here"), "dim"),)]
-    if snapshot.processes is None or not snapshot.processes.processes:
+    if snapshot.processes is None:
         return []
+    if not snapshot.processes.processes:
+        return [(Cell("none", "dim"),)] if cards else []
     index_of = {uuid: str(index) for uuid, index in cards_of_uuids(cards).items()}
     copy_of = {share.pid: share.copy for share in view.shares}
     rows: list[tuple[Cells, ...]] = []
@@ -133,7 +125,7 @@ def process_lines(view: MachineView) -> list[Line]:
         gpu = index_of.get(str(process.gpu_uuid), DASH) if is_placed else DASH
         memory = DASH if isinstance(process.used_mib, Unknown) else f"{gib_text(process.used_mib)} GiB"
         command = process.name if isinstance(process.command, Unknown) else process.command
-        copy = copy_of.get(process.pid)
+        whose = _whose(view, process, copy_of.get(process.pid))
         user = DASH if isinstance(process.user, Unknown) else clean(process.user)
         rows.append(
             (
@@ -141,8 +133,23 @@ def process_lines(view: MachineView) -> list[Line]:
                 (Cell(str(process.pid), "dim"),),
                 (Cell(memory),),
                 (Cell(user),),
-                (Cell("" if copy is None else short_name(copy)),),
+                (whose,),
                 (Cell(short_command(clean(command)), "dim"),),
             )
         )
-    return table(("GPU", "pid", "VRAM", "user", "model", "command"), rows, frozenset({1, 2}))
+    return table(("GPU", "pid", "VRAM", "user", "what", "command"), rows, frozenset({1, 2}))
+
+
+def _whose(view: MachineView, process: GpuProcess, copy: LoadedModel | None) -> Cell:
+    """The copy it holds, the engine it belongs to, or that it belongs to none."""
+    if copy is not None:
+        return Cell(short_name(copy))
+    kind = engine_kind_of(process)
+    if kind is None:
+        return Cell("no engine", "dim")
+    title = ENGINE_TITLES.get(kind, kind)
+    return (
+        Cell(title, "dim")
+        if is_declared_kind(view.snapshot, kind)
+        else Cell(f"{title}, not declared", "warn")
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.names import is_served_as
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.view.cells import Cell, Cells, Tone
+from fleettui.view.cells import Cell, Cells, Tone, dimmed
 from fleettui.view.copies import copy_parts, ordered_copies, share_cell
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, table
@@ -13,7 +14,10 @@ from fleettui.view.units import bytes_gib
 
 
 def loaded_lines(view: MachineView) -> list[Line]:
+    """Each copy, largest first; one line that says so where there is none, or nobody knows."""
     snapshot = view.snapshot
+    if not snapshot.loaded:
+        return [_nothing_loaded(view)]
     installed = [(model.engine, model.name) for model in snapshot.installed]
     rows = []
     for copy in ordered_copies(snapshot.loaded):
@@ -34,7 +38,20 @@ def loaded_lines(view: MachineView) -> list[Line]:
                 *((Cell(text, "dim"),) for text in rest),
             )
         )
-    return table((), rows, frozenset({1, 2}), view.layout.width)
+    lines = table((), rows, frozenset({1, 2}), view.layout.width)
+    return [dimmed(line) for line in lines] if view.is_engine_stale else lines
+
+
+def _nothing_loaded(view: MachineView) -> Line:
+    engines = view.snapshot.engines
+    if any(not isinstance(engine.loaded, Unknown) for engine in engines):
+        return (Cell("nothing is loaded", "dim"),)
+    unasked = [ENGINE_TITLES.get(engine.kind, engine.kind) for engine in view.unasked_engines]
+    if unasked and not engines:
+        return (Cell(f"not known: fleettui cannot ask {' and '.join(unasked)} yet", "unknown"),)
+    return (
+        Cell("not known: no engine answered" if engines else "not known: no engine was asked", "unknown"),
+    )
 
 
 def model_lines(view: MachineView) -> list[Line]:
@@ -92,7 +109,7 @@ def engine_lines(view: MachineView) -> list[Line]:
         }
         rows.append(
             (
-                (Cell(engine.kind),),
+                (Cell(ENGINE_TITLES.get(engine.kind, engine.kind)),),
                 (Cell(version),),
                 (Cell(f"port {engine.port}", "dim"),),
                 (Cell(engine.state.replace("_", " "), tone),),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fleettui.model.engines import ENGINE_TITLES
+from fleettui.model.gpu import GpuReading
 from fleettui.model.readings import BlockDevice, MemoryReading, SystemReading
 from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.view.cells import Cell, Cells
@@ -14,12 +16,18 @@ from fleettui.view.units import DASH, disk_size, duration, kib_gib, rate
 _KIB_IN_GIB = 1 << 20
 
 
-def machine_lines(view: MachineView) -> list[Line]:
-    """System, processor, main memory, disks as devices."""
+def system_lines(view: MachineView) -> list[Line]:
+    """System, driver, container runtime, engines, processor, main memory, disks as devices."""
     system, cpu, memory = view.snapshot.system, view.snapshot.cpu, view.snapshot.memory
     rows: list[tuple[str, Cells]] = []
     if system is not None:
         rows += _system_rows(system)
+    rows += _driver_rows(view.snapshot.gpu)
+    if system is not None:
+        rows += _container_rows(system)
+    rows += _engine_rows(view)
+    if system is not None:
+        rows += _processor_rows(system)
     if cpu is not None:
         load = "" if isinstance(cpu.load, Unknown) else "  load " + " ".join(f"{v:.2f}" for v in cpu.load)
         busy = DASH if isinstance(cpu.busy_percent, Unknown) else f"{cpu.busy_percent:.0f} %"
@@ -33,12 +41,57 @@ def machine_lines(view: MachineView) -> list[Line]:
 
 
 def _system_rows(system: SystemReading) -> list[tuple[str, Cells]]:
-    container = () if system.container is None else (f"in {clean(system.container)}",)
-    about = _words(system.os, system.kernel, system.arch, *container, system.container_runtime)
+    inside = () if system.container is None else (f"in {clean(system.container)}",)
+    return [
+        ("system", _known_or_dash(_words(system.os, *inside))),
+        ("kernel", _known_or_dash(_words(system.kernel, system.arch))),
+    ]
+
+
+def _driver_rows(gpu: GpuReading | None) -> list[tuple[str, Cells]]:
+    """Driver of each vendor's cards; CUDA as far as NVIDIA's supports it."""
+    if gpu is None or not gpu.cards:
+        return []
+    rows: list[tuple[str, Cells]] = []
+    for vendor, title in (("nvidia", "NVIDIA"), ("amd", "AMD")):
+        drivers = {card.driver for card in gpu.cards if card.vendor == vendor}
+        known = sorted(clean(driver) for driver in drivers if not isinstance(driver, Unknown))
+        if not drivers:
+            continue
+        cuda = "" if vendor == "amd" or gpu.condition is None else known_or(gpu.condition.cuda, "")
+        about = f"{title} {', '.join(known) or DASH}"
+        cells = (Cell(about), Cell(f"  CUDA up to {clean(cuda)}" if cuda else "", "dim"))
+        rows.append(("" if rows else "driver", cells))
+    return rows
+
+
+def _container_rows(system: SystemReading) -> list[tuple[str, Cells]]:
+    """What runs containers here."""
+    runtime = system.container_runtime
+    told = (
+        (Cell(DASH, "unknown"), Cell(f"  {clean(runtime.reason)}", "dim"))
+        if isinstance(runtime, Unknown)
+        else (Cell(clean(runtime)),)
+    )
+    return [("containers", told)]
+
+
+def _engine_rows(view: MachineView) -> list[tuple[str, Cells]]:
+    """Versions of the engines that answer."""
+    rows: list[tuple[str, Cells]] = []
+    for engine in view.snapshot.engines:
+        title = ENGINE_TITLES.get(engine.kind, engine.kind)
+        version = DASH if isinstance(engine.version, Unknown) else clean(engine.version)
+        cells = (Cell(f"{title} {version}"), Cell(f"  port {engine.port}", "dim"))
+        rows.append(("" if rows else "engines", cells))
+    return rows
+
+
+def _processor_rows(system: SystemReading) -> list[tuple[str, Cells]]:
     cores = "" if isinstance(system.cores, Unknown) else f"{system.cores} threads"
     limit = "" if system.core_limit is None else f"limit {system.core_limit:g}"
     processor = ", ".join(word for word in (_words(system.cpu_model), cores, limit) if word)
-    rows: list[tuple[str, Cells]] = [("system", (Cell(about),)), ("processor", (Cell(processor),))]
+    rows: list[tuple[str, Cells]] = [("processor", _known_or_dash(processor))]
     skew_s = system.clock_skew_s
     if not isinstance(skew_s, Unknown) and abs(skew_s) >= 1:
         side = "ahead of" if skew_s > 0 else "behind"
@@ -106,6 +159,10 @@ def _drive(device: BlockDevice) -> str:
     if isinstance(device.is_rotational, Unknown):
         return "disk"
     return "HDD" if device.is_rotational else "SSD"
+
+
+def _known_or_dash(text: str) -> Cells:
+    return (Cell(text) if text else Cell(DASH, "unknown"),)
 
 
 def _words(*values: Maybe[str]) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from fleettui.decide.engine_words import ENGINE_TITLES
 from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, passed, skipped, split_advice, warned
 from fleettui.fleet.doctor.context import Context, NoAnswer
 from fleettui.fleet.doctor.engines import engine_title
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.readings import EngineReading
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 
-from fleettui.decide.engine_words import ENGINE_TITLES
 from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, passed, skipped, split_advice, warned
 from fleettui.fleet.doctor.context import Context
 from fleettui.fleet.doctor.login import not_over_ssh
 from fleettui.fleet.engine_feed import EngineFeed
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.remote_http import RemoteHttp
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.readings import EngineReading
 from fleettui.model.unknown import Unknown

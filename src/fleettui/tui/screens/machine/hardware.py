@@ -1,41 +1,29 @@
-"""The Hardware tab: health, utilisation, devices, system."""
+"""The Hardware tab: health, utilisation now and in the last hour, devices, system."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-from fleettui.tui.screens.machine.page import column_width, page_lines
-from fleettui.tui.screens.machine.pane import MachinePane, gone_line
-from fleettui.tui.widgets.line_view import LineView
-from fleettui.tui.widgets.painting import Line
-from fleettui.view.layout import Layout, make_layout
-from fleettui.view.machine_page import machine_page
+from fleettui.tui.screens.machine.history_of import HistoryOf
+from fleettui.tui.screens.machine.section_pane import SectionPane
+from fleettui.view.layout import Layout
+from fleettui.view.machine_graphs import GraphRoom, room_for
+from fleettui.view.machine_page import Section, hardware_page
 
 
-class HardwarePane(MachinePane, LineView[Line]):
-    """Sections below each other, side by side where there is room."""
+class HardwarePane(SectionPane):
+    """What the machine is made of and how busy it is."""
 
-    def __init__(self, machine_name: str) -> None:
-        super().__init__(machine_name)
-        self._layout: Layout | None = None
+    def sections_of(
+        self, machine: MachineSnapshot, fleet: FleetSnapshot, now: float, layout: Layout
+    ) -> Sequence[Section]:
+        return hardware_page(machine, now, layout, fleet.problems, self._graph_room(machine))
 
-    def show_machine(self, machine: MachineSnapshot | None, fleet: FleetSnapshot, now: float) -> None:
-        if machine is None:
-            self.show_lines([gone_line(self.machine_name, fleet)])
-            return
-        layout = self._layout_for(fleet)
-        sections = machine_page(machine, now, layout, fleet.problems)
-        self.show_lines(page_lines(sections, self.screen.size.width, layout.glyphs.ellipsis))
-
-    def _layout_for(self, fleet: FleetSnapshot) -> Layout:
-        width = column_width(self.screen.size.width)
-        if self._layout is None or (self._layout.width, self._layout.interval_s) != (width, fleet.interval_s):
-            look = self.fleet_app.look
-            self._layout = make_layout(
-                width,
-                interval_s=fleet.interval_s,
-                glyphs=look.glyph_set,
-                thresholds=look.thresholds,
-                utc_offset_s=look.utc_offset_s,
-                has_hints=False,
-            )
-        return self._layout
+    def _graph_room(self, machine: MachineSnapshot) -> GraphRoom | None:
+        history = self.fleet_app.service.history
+        if history is None:
+            return None
+        cards = len(machine.gpu.cards) if machine.gpu is not None else 0
+        window = HistoryOf(history, self.machine_name)
+        return room_for(window, self.page_height, cards, is_wide=self.is_wide)

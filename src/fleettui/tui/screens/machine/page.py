@@ -17,15 +17,15 @@ def column_width(width: int) -> int:
     """Width of the lines of a section on a screen that wide."""
     is_wide = width >= TWO_COLUMNS_FROM
     outer = (width - _GAP) // 2 if is_wide else width
-    return outer - _MARGIN - _INDENT - 1
+    return max(1, outer - _MARGIN - _INDENT - 1)
 
 
 def page_lines(sections: Sequence[Section], width: int, ellipsis: str) -> list[Line]:
     """All lines from top to bottom. Keys are line numbers: what changed is painted where it stands."""
     if width < TWO_COLUMNS_FROM:
         return [Line(str(number), cells) for number, cells in enumerate(_stack(sections))]
-    count = _split(sections)
-    left, right = _stack(sections[:count]), _stack(sections[count:])
+    left = _stack([section for section in sections if not section.is_right])
+    right = _stack([section for section in sections if section.is_right])
     height = max(len(left), len(right))
     left += [_NOTHING] * (height - len(left))
     right += [_NOTHING] * (height - len(right))
@@ -43,10 +43,3 @@ def _stack(sections: Sequence[Section]) -> list[Cells]:
         lines += [(Cell(" " * (_MARGIN + _INDENT)), *cells) for cells in section.lines]
         lines.append(_NOTHING)
     return lines[:-1]
-
-
-def _split(sections: Sequence[Section]) -> int:
-    """How many sections go to the left so that both columns end as level as can be; the first ones."""
-    heights = [len(section.lines) + 2 for section in sections]
-    total = sum(heights)
-    return min(range(1, len(sections) + 1), key=lambda count: abs(total - 2 * sum(heights[:count])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fleettui.tui.screens.machine.hardware import HardwarePane
+from fleettui.tui.screens.machine.models import ModelsPane
 from fleettui.tui.screens.machine.pane import MachinePane
 
 
@@ -17,4 +18,7 @@ class Tab(NamedTuple):
     """Made with the machine's name when the tab is shown first."""
 
 
-TABS: tuple[Tab, ...] = (Tab("hardware", "Hardware", HardwarePane),)
+TABS: tuple[Tab, ...] = (
+    Tab("hardware", "Hardware", HardwarePane),
+    Tab("models", "Models", ModelsPane),
+)
