@@ -6,7 +6,7 @@ import os
 import select
 import termios
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 from typing import NamedTuple
@@ -15,6 +15,8 @@ PIECE = 4096
 """Bytes written at once: between two of them the rest may be given up."""
 PATIENCE_S = 1.0
 """How long the end waits for the terminal to take what it was sent."""
+LOOK_S = 1.0
+"""How often a writer without work looks whether the terminal is still there."""
 _ABANDON = b"\x18\x1b[0m"
 """Ends a sequence that was cut, and its colours."""
 
@@ -77,12 +79,26 @@ class TerminalWriter(Thread):
 
     def run(self) -> None:
         """The thread."""
-        while (piece := self._queue.get()) is not None:
+        while (piece := self._next()) is not None:
             self._write(piece)
             if piece.is_frame:
                 self._last_frame_s = monotonic() - piece.handed_at
                 self._frames_written += 1
                 self._on_frame_written()
+
+    def _next(self) -> _Piece | None:
+        ears = select.poll()
+        ears.register(self._fd, 0)  # a hang-up is always reported
+        while True:
+            try:
+                return self._queue.get(timeout=None if self._is_lost else LOOK_S)
+            except Empty:
+                if ears.poll(0):
+                    self._lose()
+
+    def _lose(self) -> None:
+        self._is_lost = True
+        self._on_lost()
 
     def _write(self, piece: _Piece) -> None:
         rest = memoryview(piece.text)
@@ -95,8 +111,7 @@ class TerminalWriter(Thread):
             except BlockingIOError:  # another process made the terminal non-blocking, for all of us
                 select.select([], [self._fd], [], PATIENCE_S)
             except OSError:
-                self._is_lost = True
-                self._on_lost()
+                self._lose()
             else:
                 self.bytes_written += count
                 rest = rest[count:]
