@@ -15,6 +15,11 @@ class Glyphs:
     unhealthy: str = "▲"
     offline: str = "✗"
     unknown: str = "?"
+    hollow: str = "○"
+    """There, and not on a GPU."""
+    branch: str = "├"
+    branch_last: str = "└"
+    """Before a line that belongs to the one above."""
     expanded: str = "▾"
     collapsed: str = "▸"
     flag: str = "⚑"
@@ -54,6 +59,9 @@ ASCII = Glyphs(
     unhealthy="!",
     offline="x",
     expanded="v",
+    hollow="o",
+    branch="|",
+    branch_last="`",
     collapsed=">",
     flag="!",
     bar_left="[",
