@@ -18,64 +18,69 @@ from builders import (
     make_fleet,
     make_installed,
     make_offline,
+    make_process,
     make_snapshot,
 )
-from fleettui.model.gpu import GpuFault
-from fleettui.model.snapshot import MaintenanceFlag
+from fleettui.model.gpu import GpuCard, GpuFault, GpuProcess
+from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, text_of, width_of
 from fleettui.view.columns import COLUMNS
-from fleettui.view.glyphs import ASCII
+from fleettui.view.flags import fitting_flags
+from fleettui.view.glyphs import ASCII, UNICODE
 from fleettui.view.layout import fleet_layout, header_cells, make_layout
 from fleettui.view.rows import count_rows, fleet_rows, machine_rows, sorted_machines
 from sample_fleet import sample_fleet
 
 WIDE_212 = """
-   machine ▴      health         VRAM                                GPU    temp   power  models                                             CPU        RAM   disk       net MB/s    age  note
- ▸ ada            ● healthy      ▕████████████  ▏ 41.2/48.0 GiB     64 %   79 °C   402 W  llama3.1:70b 39.6 · 4m                            12 %     38/128   24 %      ↓0.4 ↑1.1    now
- ▸ app-host       ● healthy      cpu only                                                 phi3:mini 2.2 · 1m                                12 %     38/128   24 %      ↓0.4 ↑1.1    now
- ▸ bora           ◐ degraded     ▕█████████▍    ▏ 16.1/24.0 GiB      4 %   38 °C    31 W  qwen2.5:32b 16.4 (83 % GPU) · pinned              12 %     38/128   24 %      ↓0.4 ↑1.1    now
+   machine ▴      health         VRAM                             GPU  trend            temp   power  models                                        CPU        RAM   disk    age  note
+ ▸ ada            ● healthy      ▕█████████▌ ▏ 41.2/48.0 GiB     64 %  ▁ ▂▂▃▃▄▅▅▆▆▇▇   79 °C   402 W  llama3.1:70b 39.6 · 4m                       12 %     38/128   24 %    now
+ ▸ app-host       ● healthy      cpu only                                                             phi3:mini 2.2 · 1m                           12 %     38/128   24 %    now
+ ▸ bora           ◐ degraded     ▕███████▍   ▏ 16.1/24.0 GiB      4 %  ▁ ▂▂▃▃▄▅▅▆▆▇▇   38 °C    31 W  qwen2.5:32b 16.4 (83 % GPU) · pinned         12 %     38/128   24 %    now
       ◐ GPU 1 missing: 2 declared, 1 measured
- ▸ cleo           ● healthy ⚑    ▕              ▏  0.0/24.0 GiB      0 %   38 °C    31 W                                                    12 %     38/128   24 %      ↓0.4 ↑1.1    now  ⚑ maintenance "fan swap"…
- ▸ dora           ▲ unhealthy    ▕█████████████▍▏ 153.0/160.0 GiB   20 %   38 °C   601 W  deepseek-r1:70b-llama-distill-q4_K_M, +2          12 %     38/128   24 %      ↓0.4 ↑1.1    now
+ ▸ cleo           ● healthy ⚑    ▕           ▏  0.0/24.0 GiB      0 %  ▁ ▂▂▃▃▄▅▅▆▆▇▇   38 °C    31 W                                               12 %     38/128   24 %    now  ⚑ maintenance "fan swap" mia, 2h
+ ▸ dora           ▲ unhealthy    ▕██████████▌▏ 153.0/160.0 GiB   20 %  ▁ ▂▂▃▃▄▅▅▆▆▇▇   38 °C   601 W  deepseek-r1:70b-llama-distill-q4_K_M, +2     12 %     38/128   24 %    now
       ▲ nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
- ▸ enno           ▲ unhealthy    no GPU reading                        –       –       –                                                    12 %     38/128   24 %      ↓0.4 ↑1.1    now
+ ▸ enno           ▲ unhealthy    no GPU reading                     –  ▁ ▂▂▃▃▄▅▅▆▆▇▇       –       –                                               12 %     38/128   24 %    now
       ▲ nvidia-smi: NVIDIA driver/library version mismatch: reboot or reload the driver
  ▸ gina           ✗ key changed  approved SHA256:Lq9sT5bXw1nV7cZ3pR8kM2dF6gH4jQ0yA1eU5iO9tBw, now SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo (KXO6-CY5H)
  ▸ kiosk          ? pending      KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo  a to review
- ▸ pve52          ✗ offline      no answer on port 22 (timeout); next try in 12 s                                                                                                     4m
- ▸ spark          ● healthy      ▕████▍         ▏ 38.1/122 shared    0 %   35 °C    11 W  gpt-oss:120b 38.1 · 29m                           12 %     43/122   24 %      ↓0.4 ↑1.1    now
+ ▸ pve52          ✗ offline      no answer on port 22 (timeout); next try in 12 s                                                                                             4m
+ ▸ spark          ● healthy      ▕███▌       ▏ 38.1/122 shared    0 %  ▁ ▂▂▃▃▄▅▅▆▆▇▇   35 °C    11 W  gpt-oss:120b 38.1 · 29m                      12 %     43/122   24 %    now
  ▸ zoe            ? unknown      connecting to 192.0.2.9:22
 """
 EXPANDED_120 = """
-   machine ▴      health         VRAM                        GPU  models                          CPU        RAM    age
- ▾ ada            ● healthy      ▕█████████▌ ▏ 41.2/48.0    64 %  1 copy                         12 %     38/128    now
-    0 RTX 4090    79 °C 212 W    ▕▄▄▄▄▄▄▄▄▄▄▖▏ 22.9/24.0    97 %  llama3.1:70b 22.1
-    1 RTX 4090    38 °C 190 W    ▕▄▄▄▄▄▄▄▄▖  ▏ 18.3/24.0    30 %  llama3.1:70b 18.2
+   machine ▴      health         VRAM                     GPU  trend      models                  CPU        RAM    age
+ ▾ ada            ● healthy      ▕██████▉ ▏ 41.2/48.0    64 %  ▁ ▂▃▄▅▆▇▇  1 copy                 12 %     38/128    now
+    0 RTX 4090    79 °C 212 W    ▕▄▄▄▄▄▄▄▖▏ 22.9/24.0    97 %  ▇▇▆▅▄▃▂ ▁  llama3.1:70b 22.1
+    1 RTX 4090    38 °C 190 W    ▕▄▄▄▄▄▄  ▏ 18.3/24.0    30 %  ▇▇▆▅▄▃▂ ▁  llama3.1:70b 18.2
       llama3.1:70b                39.6 GiB  100 % GPU  expires in 4m   ctx 32768
- ▾ app-host       ● healthy      cpu only                         1 copy                         12 %     38/128    now
+ ▾ app-host       ● healthy      cpu only                                 1 copy                 12 %     38/128    now
       phi3:mini                    2.2 GiB        CPU  expires in 1m   ctx 32768
- ▾ bora           ◐ degraded     ▕███████▍   ▏ 16.1/24.0     4 %  1 copy                         12 %     38/128    now
-    0 RTX 4090    38 °C 31 W     ▕▄▄▄▄▄▄▄▖   ▏ 16.1/24.0     4 %  qwen2.5:32b, python3.11 2.0…
+ ▾ bora           ◐ degraded     ▕█████▍  ▏ 16.1/24.0     4 %  ▁ ▂▃▄▅▆▇▇  1 copy                 12 %     38/128    now
+    0 RTX 4090    38 °C 31 W     ▕▄▄▄▄▄▖  ▏ 16.1/24.0     4 %  ▇▇▆▅▄▃▂ ▁  qwen2.5:32b 13.6
+      └ mia                        2.0 GiB  pid 99     python3 train.py
       qwen2.5:32b                 16.4 GiB   83 % GPU  pinned          ctx 32768
       ◐ GPU 1 missing: 2 declared, 1 measured
       · qwen2.5:32b is only 83 % on the GPU, the rest in RAM: slow
- ▾ cleo           ● healthy ⚑    ▕           ▏  0.0/24.0     0 %                                 12 %     38/128    now
-    0 RTX 4090    38 °C 31 W     ▕           ▏  0.0/24.0     0 %
- ▾ dora           ▲ unhealthy    ▕██████████▌▏  153/160     20 %  3 copies                       12 %     38/128    now
-    0 H100        38 °C 300 W    ▕▄▄▄▄▄▄▄▄▄▄▖▏ 77.0/80.0     0 %
-    1 H100        38 °C 301 W    ▕▄▄▄▄▄▄▄▄▄▄▖▏ 76.0/80.0    40 %
+ ▾ cleo           ● healthy ⚑    ▕        ▏  0.0/24.0     0 %  ▁ ▂▃▄▅▆▇▇                         12 %     38/128    now
+    0 RTX 4090    38 °C 31 W     ▕        ▏  0.0/24.0     0 %  ▇▇▆▅▄▃▂ ▁
+      ⚑ maintenance "fan swap" mia, 2h
+ ▾ dora           ▲ unhealthy    ▕███████▋▏  153/160     20 %  ▁ ▂▃▄▅▆▇▇  3 copies               12 %     38/128    now
+    0 H100        38 °C 300 W    ▕▄▄▄▄▄▄▄▖▏ 77.0/80.0     0 %  ▇▇▆▅▄▃▂ ▁
+    1 H100        38 °C 301 W    ▕▄▄▄▄▄▄▄▖▏ 76.0/80.0    40 %  ▇▇▆▅▄▃▂ ▁
       deepseek-r1:70b-llama-distill-q4_K_M  140.0 GiB  100 % GPU  expires in 4m   ctx 32768
       qwen3:8b                     6.0 GiB  100 % GPU  stopping        ctx 32768
       nomic-embed-text:latest      0.6 GiB  100 % GPU  pinned          ctx 32768
       ▲ nvidia-smi does not answer since 13:58 UTC: a hung driver needs a reboot
       · qwen3:8b is stopping since 13:58 UTC and still holds 6.0 GiB of VRAM
- ▾ enno           ▲ unhealthy    no GPU reading                –                                 12 %     38/128    now
+ ▾ enno           ▲ unhealthy    no GPU reading             –  ▁ ▂▃▄▅▆▇▇                         12 %     38/128    now
       ▲ nvidia-smi: NVIDIA driver/library version mismatch: reboot or reload the driver
  ▾ gina           ✗ key changed  another key than approved, now KXO6-CY5H SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s…
  ▾ kiosk          ? pending      KXO6-CY5H  ED25519  SHA256:Vd3hY0dPq7mJH0iT0r3m0pXb0mY2cQyB1uE5s8rZkKo  a to review
  ▾ pve52          ✗ offline      no answer on port 22 (timeout); next try in 12 s                                    4m
- ▾ spark          ● healthy      ▕███▌       ▏ 38.1/122      0 %  1 copy                         12 %     43/122    now
-    0 GB10        35 °C 11 W     ▕▄▄▄▖       ▏ 38.1/122      0 %  gpt-oss:120b 38.1
+ ▾ spark          ● healthy      ▕██▌     ▏ 38.1/122      0 %  ▁ ▂▃▄▅▆▇▇  1 copy                 12 %     43/122    now
+    0 GB10        35 °C 11 W     ▕▄▄▖     ▏ 38.1/122      0 %  ▇▇▆▅▄▃▂ ▁  gpt-oss:120b 38.1
       gpt-oss:120b                38.1 GiB  100 % GPU  expires in 29m  ctx 32768
  ▾ zoe            ? unknown      connecting to 192.0.2.9:22
 """
@@ -115,12 +120,20 @@ AT_40 = """
 """
 
 
+def rising(snapshot: MachineSnapshot, card: GpuCard | None, count: int) -> list[Maybe[float]]:
+    """A trend with one sample missing: from 0 to 100 %, of a card from 100 % down."""
+    values: list[Maybe[float]] = [100.0 * at / max(1, count - 1) for at in range(count)]
+    values[1] = Unknown("no sample")
+    return values if card is None else values[::-1]
+
+
 def drawn(width: int, *, is_expanded: bool = False) -> str:
     """The table of the sample fleet as text."""
     fleet = sample_fleet()
     layout = fleet_layout(fleet, width)
     names = [machine.name for machine in fleet.machines] if is_expanded else []
-    lines = [header_cells(layout, "machine"), *(row.cells for row in fleet_rows(fleet, NOW, layout, names))]
+    rows = fleet_rows(fleet, NOW, layout, names, trend_of=rising)
+    lines = [header_cells(layout, "machine"), *(row.cells for row in rows)]
     return "\n".join(["", *(text_of(line).rstrip() for line in lines), ""])
 
 
@@ -144,7 +157,7 @@ def test_every_row_is_exactly_as_wide_as_its_layout(width: int, is_ascii: bool) 
         for is_expanded in (False, True):
             rows = machine_rows(snapshot, NOW, layout, is_expanded=is_expanded)
             assert {width_of(row.cells) for row in rows} == {width}
-            assert len(rows) == count_rows(snapshot, layout, is_expanded=is_expanded)
+            assert len(rows) == count_rows(snapshot, NOW, layout, is_expanded=is_expanded)
             assert len({row.key for row in rows}) == len(rows)
             assert rows[0].key == snapshot.name
             if is_ascii:
@@ -273,3 +286,95 @@ def test_an_engine_that_does_not_answer_is_said_in_the_models_column() -> None:
     assert "ollama down" in text_of(
         machine_rows(make_snapshot(engines=(engine,)), NOW, make_layout(120))[0].cells
     )
+
+
+def trainer(index: int = 0, *, pid: int = 77, gib: float = 17.2, **changes: object) -> GpuProcess:
+    """A process of no engine."""
+    fields = {
+        "name": "/usr/bin/python3.11",
+        "user": "mia",
+        "command": "/usr/bin/python3.11 train.py --lr 3e-4",
+    }
+    return make_process(index, pid=pid, gib=gib, **{**fields, **changes})
+
+
+def expanded_lines(snapshot: MachineSnapshot, width: int) -> list[tuple[str, str]]:
+    rows = machine_rows(snapshot, NOW, make_layout(width), is_expanded=True)
+    assert len(rows) == count_rows(snapshot, NOW, make_layout(width), is_expanded=True)
+    return [(row.kind, text_of(row.cells).rstrip()) for row in rows]
+
+
+def test_who_is_on_a_card_is_said_below_it_where_its_note_has_no_room() -> None:
+    snapshot = make_snapshot(processes=[trainer(1)])
+    for width in (40, 80, 120):
+        lines = expanded_lines(snapshot, width)
+        assert [kind for kind, _ in lines] == ["machine", "gpu", "gpu", "process"]
+        assert lines[3][1].split()[:4] == ["└", "mia", "17.2", "GiB"]
+    assert lines[3][1].endswith("pid 77     python3.11 train.py --lr 3e-4")
+    wide = expanded_lines(snapshot, 180)
+    assert [kind for kind, _ in wide] == ["machine", "gpu", "gpu"]
+    assert wide[2][1].endswith("mia: python3.11 17.2")
+
+
+def test_processes_of_declared_engines_stand_among_the_models_and_others_below() -> None:
+    processes = [
+        make_process(0, pid=1, gib=8.8),
+        trainer(0, pid=2, name="python3", user="jo", command="python3 -m vllm.entrypoints --model m"),
+        trainer(0, pid=3, gib=20.0, user=Unknown("not read")),
+    ]
+    lines = [text for _, text in expanded_lines(make_snapshot(gpus=1, processes=processes), 100)]
+    assert "ollama 8.8" in lines[1]
+    assert [line.split("  ")[3].strip() for line in lines[2:]] == ["├ unknown user", "└ jo"]
+
+
+def test_processes_without_a_card_are_told_once_and_many_are_counted() -> None:
+    strays = [trainer(pid=5, gpu_uuid=Unknown("several cards"))]
+    lines = [text for _, text in expanded_lines(make_snapshot(processes=strays), 180)]
+    assert lines[-1].endswith("train.py --lr 3e-4 on an unknown GPU")
+    many = [trainer(0, pid=100 + each, gib=each, user=f"u{each % 3}") for each in range(1, 12)]
+    lines = [text for _, text in expanded_lines(make_snapshot(gpus=1, processes=many), 100)]
+    assert len(lines) == 2 + 6
+    assert lines[-1].strip() == "└ 6 more processes: u0, u1, u2"
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (45, '⚑ maintenance "fan swap" mia, 2h, 5m overdue'),
+        (36, '⚑ maintenance "fan swap", 5m overdue'),
+        (34, '⚑ maintenance "fan s…", 5m overdue'),
+        (33, "⚑ maintenance, 5m overdue"),
+        (20, "⚑ maintenance"),
+    ],
+)
+def test_a_flag_says_as_much_as_fits(width: int, text: str) -> None:
+    snapshot = make_snapshot(maintenance=MaintenanceFlag("fan swap", "mia", NOW - 7200, NOW - 300))
+    cells, is_all = fitting_flags(snapshot, NOW, UNICODE, width)
+    assert text_of(cells) == text
+    assert is_all == (width == 45)
+
+
+def test_an_expanded_machine_says_all_of_its_flags() -> None:
+    snapshot = make_snapshot(gpus=0, maintenance=MaintenanceFlag("fan swap", "mia", NOW - 7200, NOW - 300))
+    assert expanded_lines(snapshot, 80)[-1] == ("flag", '      ⚑ maintenance "fan swap" mia, 2h, 5m overdue')
+    assert [kind for kind, _ in expanded_lines(snapshot, 300)] == ["machine"]
+    collapsed = machine_rows(snapshot, NOW, make_layout(80))
+    assert [(cell.text, cell.tone) for cell in collapsed[0].cells if "⚑" in cell.text] == [(" ⚑", "warn")]
+
+
+def test_without_a_history_there_is_no_trend() -> None:
+    assert make_layout(200).has("trend")
+    assert not make_layout(200, has_trend=False).has("trend")
+    row = machine_rows(make_snapshot(), NOW, make_layout(200))[0]
+    assert "▁" not in text_of(row.cells)
+
+
+def test_trends_have_the_tones_of_their_values_and_of_old_news() -> None:
+    def tones(age_s: float) -> list[str]:
+        rows = machine_rows(
+            make_snapshot(age_s=age_s), NOW, make_layout(120), is_expanded=True, trend_of=rising
+        )
+        return [cell.tone for cell in rows[1].cells if cell.text.strip() and cell.text[0] in "▁▂▃▄▅▆▇"]
+
+    assert tones(1) == ["bar_bad", "bar_warn", "bar_good"]
+    assert set(tones(60)) == {"bar_dim"}

@@ -33,10 +33,15 @@ def names(order: SortOrder, *machines: MachineSnapshot) -> list[str]:
 
 
 def test_every_column_can_be_sorted_by_and_every_sort_has_a_column() -> None:
-    keys = [column.key for column in COLUMNS]
+    keys = [column.key for column in COLUMNS if not column.sorts_as]
     assert [sort.key for sort in SORTS[: len(keys)]] == keys
     assert {sort.column for sort in SORTS} == set(keys)
     assert len({sort.title for sort in SORTS}) == len(SORTS)
+
+
+def test_a_drawn_column_sorts_by_the_figures_it_is_drawn_from() -> None:
+    assert choose_sort(SortOrder(), "trend") == SortOrder("gpu", True)
+    assert next_sort(SortOrder("gpu", True), ["gpu", "trend", "models"]).column == "models"
 
 
 def test_names_sort_naturally() -> None:

@@ -30,6 +30,7 @@ _DIMMED: dict[Tone, Tone] = {
     "bar_good": "bar_dim",
     "bar_warn": "bar_dim",
     "bar_bad": "bar_dim",
+    "bar_dim": "bar_dim",
     "faint": "faint",
 }
 

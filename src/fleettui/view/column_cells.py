@@ -8,7 +8,7 @@ from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.bars import tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, fit_cells, join_cells, width_of
 from fleettui.view.figures import DISK_FULL_PERCENT, fullest_disk_percent, net_rates
-from fleettui.view.flags import flag_cells
+from fleettui.view.flags import fitting_flags
 from fleettui.view.gpu_cells import UNKNOWN
 from fleettui.view.machine_view import MachineView
 from fleettui.view.text import cell_width, clean
@@ -51,7 +51,10 @@ def health(view: MachineView, width: int) -> Cells:
     if width < 8:
         return (Cell(sign, tone),)
     cells = (Cell(f"{sign} {words}", tone),)
-    return (*cells, Cell(f" {glyphs.flag}", "accent")) if is_flagged else cells
+    if not is_flagged:
+        return cells
+    is_overdue = snapshot.maintenance is not None and snapshot.maintenance.is_overdue(view.now)
+    return (*cells, Cell(f" {glyphs.flag}", "warn" if is_overdue else "accent"))
 
 
 def cpu(view: MachineView, width: int) -> Cells:
@@ -107,7 +110,7 @@ def age(view: MachineView, width: int) -> Cells:
 
 def note(view: MachineView, width: int) -> Cells:
     """Flags, then the most severe reason and how many more there are."""
-    parts = [*flag_cells(view.snapshot, view.now, view.layout.glyphs)]
+    parts = [_flags(view, width)]
     reasons = view.snapshot.reasons
     if reasons and not view.is_expanded and not (is_severe(reasons[0]) and is_note_short(view, width)):
         first = Cell(clean(reasons[0].text), SEVERITY_TONES[reasons[0].severity])
@@ -132,8 +135,12 @@ def is_note_short(view: MachineView, width: int) -> bool:
 
 def _note_room(view: MachineView, width: int) -> int:
     """Columns of a note left for the first reason."""
-    flags = flag_cells(view.snapshot, view.now, view.layout.glyphs)
-    return width - width_of(join_cells(flags, "  ")) - (2 if flags else 0) - len(_more_text(view))
+    flags = _flags(view, width)
+    return width - width_of(flags) - (2 if flags else 0) - len(_more_text(view))
+
+
+def _flags(view: MachineView, width: int) -> Cells:
+    return fitting_flags(view.snapshot, view.now, view.layout.glyphs, width)[0]
 
 
 def _more_text(view: MachineView) -> str:

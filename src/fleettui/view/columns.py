@@ -27,7 +27,7 @@ SortKey = Callable[[MachineSnapshot, float], Any]
 _HEALTH_ORDER = {"unhealthy": 0, "offline": 1, "degraded": 2, "unknown": 3, "healthy": 4}
 
 
-EXTRA = 8
+EXTRA = 9
 """Priority of the first column that is merely good to know."""
 
 
@@ -44,7 +44,8 @@ class Column:
     """0 is kept longest when the terminal is narrow."""
     machine_cells: MachineCells
     gpu_cells: GpuCells
-    order: SortKey
+    order: SortKey | None
+    """None: ordered as `sorts_as`."""
     align: Align = "left"
     max_width: int = 0
     weight: int = 0
@@ -55,6 +56,8 @@ class Column:
     """Width that columns of priority 8 and more must leave to this one; 0: `min_width`."""
     is_descending_first: bool = False
     """Sorting starts with the largest."""
+    sorts_as: str = ""
+    """Key of the column that has the figures of this one."""
 
 
 def known_value(value: Maybe[T]) -> T | None:
@@ -74,7 +77,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "vram", "VRAM", "Used and total VRAM in GiB, all GPUs together; `shared` where CPU and GPU share it",
         20, 0, gpu.vram, gpu.gpu_vram, lambda s, _: known_value(free_vram(s).sum_mib),
-        max_width=34, weight=2, comfort=28, is_descending_first=True,
+        max_width=34, weight=1, comfort=28, is_descending_first=True,
     ),
     Column(
         "gpu", "GPU", "Utilisation, mean over the GPUs", 4, 1,
@@ -82,18 +85,22 @@ COLUMNS: tuple[Column, ...] = (
         align="right", roomy_width=PERCENT_WIDTH, is_descending_first=True,
     ),
     Column(
-        "temp", "temp", "Temperature of the hottest GPU", 6, 8,
+        "trend", "trend", "Utilisation of the last 5 minutes, mean over the GPUs", 8, 6,
+        gpu.trend, gpu.gpu_trend, None, max_width=24, weight=1, comfort=12, sorts_as="gpu",
+    ),
+    Column(
+        "temp", "temp", "Temperature of the hottest GPU", 6, 9,
         gpu.temperature, gpu.gpu_temperature, lambda s, _: known_value(hottest_c(s)),
         align="right", is_descending_first=True,
     ),
     Column(
-        "power", "power", "Power of all GPUs", 6, 9,
+        "power", "power", "Power of all GPUs", 6, 10,
         gpu.power, gpu.gpu_power, lambda s, _: known_value(total_power_w(s)),
         align="right", is_descending_first=True,
     ),
     Column(
         "models", "models", "Copies with GiB and time to expiry; on a GPU's line those proven to lie there",
-        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=60, weight=5, comfort=46,
+        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=60, weight=6, comfort=36,
         is_descending_first=True,
     ),
     Column(
@@ -107,12 +114,12 @@ COLUMNS: tuple[Column, ...] = (
         align="right", is_descending_first=True,
     ),
     Column(
-        "disk", "disk", "Fullest disk", 4, 10, cells.disk, cells.blank_gpu,
+        "disk", "disk", "Fullest disk", 4, 11, cells.disk, cells.blank_gpu,
         lambda s, _: known_value(fullest_disk_percent(s)),
         align="right", roomy_width=PERCENT_WIDTH, is_descending_first=True,
     ),
     Column(
-        "net", "net MB/s", "Bytes received and sent, all interfaces", 13, 11, cells.net, cells.blank_gpu,
+        "net", "net MB/s", "Bytes received and sent, all interfaces", 13, 12, cells.net, cells.blank_gpu,
         lambda s, _: known_value(total(net_rates(s))), align="right", is_descending_first=True,
     ),
     Column(
@@ -121,9 +128,10 @@ COLUMNS: tuple[Column, ...] = (
         is_descending_first=True,
     ),
     Column(
-        "note", "note", "Flags and the most severe reason", 20, 6, cells.note, gpu.gpu_note,
+        "note", "note", "Flags and the most severe reason; on a GPU's line whose processes are there", 20, 7,
+        cells.note, gpu.gpu_note,
         lambda s, _: (not s.reasons, s.reasons[0].code if s.reasons else ""),
-        max_width=60, weight=1, comfort=26,
+        max_width=60, weight=3, comfort=30,
     ),
 )  # fmt: skip
 """In the order of the table."""

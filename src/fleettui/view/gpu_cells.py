@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuCard, is_on_card
+from fleettui.model.gpu import GpuCard
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory
 from fleettui.probes.gpu_names import strip_maker
@@ -10,7 +10,9 @@ from fleettui.view.bars import bar_cells, fraction_of, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, dimmed, fit_cells, join_cells, width_of
 from fleettui.view.copies import DETAILS, copy_cells, ordered_copies, short_name
 from fleettui.view.figures import hottest_c, mean_utilisation, total_power_w
+from fleettui.view.gpu_processes import others_cells, runner_cells
 from fleettui.view.machine_view import MachineView
+from fleettui.view.sparkline import spark_cells
 from fleettui.view.text import clean
 from fleettui.view.units import DASH, celsius, count, gib_short, gib_text, percent, watts
 
@@ -116,6 +118,24 @@ def _utilisation_cells(view: MachineView, value: Maybe[float], width: int) -> Ce
     return (Cell(percent(value, width), tone),)
 
 
+def trend(view: MachineView, width: int) -> Cells:
+    """The mean over the cards."""
+    return NOTHING if view.has_no_gpu else _trend_cells(view, None, width)
+
+
+def gpu_trend(view: MachineView, card: GpuCard, width: int) -> Cells:
+    return _trend_cells(view, card, width)
+
+
+def _trend_cells(view: MachineView, card: GpuCard | None, width: int) -> Cells:
+    if view.trend_of is None:
+        return NOTHING
+    values, layout = view.trend_of(view.snapshot, card, width), view.layout
+    return spark_cells(
+        values, width, layout.thresholds.utilisation, layout.glyphs, is_dim=view.is_gpu_stale, is_stacked=True
+    )
+
+
 def temperature(view: MachineView, width: int) -> Cells:
     return NOTHING if view.has_no_gpu else _temperature_cells(view, hottest_c(view.snapshot))
 
@@ -182,8 +202,9 @@ def _copies_that_fit(view: MachineView, width: int) -> Cells:
 
 
 def gpu_models(view: MachineView, card: GpuCard, width: int) -> Cells:
-    """Copies that processes prove to lie on the card, with what they take there; where nothing does, what
-    is wrong with it: there is more room than in the note."""
+    """Copies that processes prove to lie on the card, with what they take there, then processes of engines
+    that no copy explains; where nothing lies there, what is wrong with it: more room than in the note.
+    """
     shares = view.shares_on(card.index)
     if card.fault is not None and not shares:
         return (Cell(clean(card.fault.text), "bad"),)
@@ -194,8 +215,7 @@ def gpu_models(view: MachineView, card: GpuCard, width: int) -> Cells:
         )
         for share in shares
     ]
-    if not view.layout.has("note"):
-        parts += [(cell,) for cell in _others(view, card)]
+    parts += runner_cells(view, card)
     joined = join_cells(parts, ", ")
     if width_of(joined) > width:  # names say more than a figure and half a name
         joined = join_cells([part[:1] for part in parts], ", ")
@@ -206,18 +226,7 @@ def gpu_note(view: MachineView, card: GpuCard, width: int) -> Cells:
     """A fault in words where copies take its place among the models; processes of others."""
     if card.fault is not None and (view.shares_on(card.index) or not view.layout.has("models")):
         return (Cell(clean(card.fault.text), "bad"),)
-    return join_cells([(cell,) for cell in _others(view, card)], ", ")
-
-
-def _others(view: MachineView, card: GpuCard) -> list[Cell]:
-    """Processes on the card that no copy explains: `python3.11 2.0 (mia)`."""
-    processes = view.snapshot.processes
-    proven = {share.pid for share in view.shares}
-    cells = []
-    for process in processes.processes if processes is not None else ():
-        if not is_on_card(process, card) or process.pid in proven:
-            continue
-        size = "" if isinstance(process.used_mib, Unknown) else f" {gib_text(process.used_mib)}"
-        user = "" if isinstance(process.user, Unknown) else f" ({clean(process.user)})"
-        cells.append(Cell(f"{clean(process.short_name)}{size}{user}", "dim"))
-    return cells
+    others = others_cells(view, card)
+    if width_of(others) > width:  # each has a line of its own
+        return NOTHING
+    return dimmed(others) if view.is_gpu_stale else others

@@ -10,6 +10,7 @@ from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
 from fleettui.view.cells import Cell, Cells, fit_cells
 from fleettui.view.columns import COLUMNS, EXTRA, Column
 from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.sorting import sort_named
 from fleettui.view.text import cell_width, clean
 
 NARROW = 80
@@ -78,9 +79,10 @@ def make_layout(
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     utc_offset_s: int | None = None,
     has_hints: bool = True,
+    has_trend: bool = True,
 ) -> Layout:
     """The layout for a width. `names`: machines, the longest decides the first column; `columns`: keys to
-    choose from, None for all."""
+    choose from, None for all; `has_trend`: a history is kept."""
     shown = max((cell_width(clean(name)) for name in names), default=0)
     least = _MACHINE_MIN if width < ROOMY else _MACHINE_ROOMY
     machine_width = min(max(shown + _MACHINE_INDENT, least), _MACHINE_MAX, max(12, width // 3))
@@ -91,6 +93,7 @@ def make_layout(
         column
         for column in COLUMNS
         if (column.key in _NARROW_KEYS if is_narrow else column.key in wanted or column.key == "machine")
+        and (has_trend or column.key != "trend")
     ]
     minima = {
         column.key: column.roomy_width if is_roomy and column.roomy_width else column.min_width
@@ -133,38 +136,65 @@ def _choose(offered: list[Column], minima: dict[str, int], width: int, gap: int)
 
 
 def _grow(chosen: list[Column], minima: dict[str, int], width: int, gap: int) -> dict[str, int]:
-    """Spare room by weight, up to each column's largest width."""
+    """Spare room by weight: up to what is comfortable for each column, then up to its largest width."""
     widths = {column.key: minima[column.key] for column in chosen}
     spare = width - 1 - sum(widths.values()) - gap * (len(chosen) - 1)
+    for limits in (
+        {column.key: column.comfort for column in chosen},
+        {column.key: column.max_width for column in chosen},
+    ):
+        spare = _share_out(chosen, widths, limits, spare)
+    return widths
+
+
+def _share_out(chosen: list[Column], widths: dict[str, int], limits: dict[str, int], spare: int) -> int:
+    """Let columns grow up to their limits; answers what is left."""
     while spare > 0:
-        growing = [c for c in chosen if c.weight and widths[c.key] < c.max_width]
+        growing = [c for c in chosen if c.weight and widths[c.key] < limits[c.key]]
         if not growing:
             break
         weight = sum(column.weight for column in growing)
         share, given = spare, 0
         for column in growing:
             extra = min(
-                max(1, share * column.weight // weight), column.max_width - widths[column.key], spare - given
+                max(1, share * column.weight // weight),
+                limits[column.key] - widths[column.key],
+                spare - given,
             )
             widths[column.key] += extra
             given += extra
             if given >= spare:
                 break
         spare -= given
-    return widths
+    return spare
 
 
 def header_cells(layout: Layout, sort_key: str | None = None, *, is_descending: bool = False) -> Cells:
-    """The header line; the column that orders the table carries an arrow."""
+    """The header line; the column that shows the sort of that key carries an arrow, and as much of the
+    sort's own title as fits: `VRAM free ▾`, `GPU▾`."""
     cells: list[Cell] = []
     glyphs = layout.glyphs
+    sort = sort_named(sort_key) if sort_key is not None else None
+    arrow = glyphs.descending if is_descending else glyphs.ascending
     for place in layout.places:
-        title = place.column.title if place.width >= len(place.column.title) else ""
-        if place.column.key == "machine":
-            title = " " * _MACHINE_INDENT + title
-        if place.column.key == sort_key and title:
-            title = f"{title} {glyphs.descending if is_descending else glyphs.ascending}"
+        column = place.column
+        indent = _MACHINE_INDENT if column.key == "machine" else 0
+        if sort is not None and sort.column == column.key:
+            title = _sorted_title((sort.title, column.title), arrow, place.width - indent)
+        else:
+            title = column.title if place.width >= len(column.title) else ""
         if cells:
             cells.append(Cell(" " * layout.gap))
-        cells.extend(fit_cells((Cell(title, "title"),), place.width, place.column.align, glyphs.ellipsis))
+        title_cells = (Cell(" " * indent + title, "title"),)
+        cells.extend(fit_cells(title_cells, place.width, column.align, glyphs.ellipsis))
     return tuple(cells)
+
+
+def _sorted_title(titles: Iterable[str], arrow: str, width: int) -> str:
+    """The longest form with the arrow that fits; the arrow is never lost."""
+    short = ""
+    for title in titles:
+        if len(title) + 2 <= width:
+            return f"{title} {arrow}"
+        short = title
+    return short[: max(0, width - 1)] + arrow

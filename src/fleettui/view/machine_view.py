@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fleettui.model.engines import unasked_engines
+from fleettui.model.gpu import GpuCard
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.residency import CardShare, shares_of
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import known_or
+from fleettui.model.unknown import Maybe, known_or
 from fleettui.model.vram import VramSum, has_no_gpu, vram_sum
 from fleettui.view.figures import is_answering
 from fleettui.view.units import age
 
 if TYPE_CHECKING:
     from fleettui.view.layout import Layout
+
+
+TrendOf = Callable[[MachineSnapshot, GpuCard | None, int], Sequence[Maybe[float]]]
+"""(machine, card, count) -> so many values of its utilisation, the newest last; None: mean over the cards."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,8 @@ class MachineView:
     now: float
     layout: Layout
     is_expanded: bool = False
+    trend_of: TrendOf | None = None
+    """None: no history is kept."""
 
     @cached_property
     def vram(self) -> VramSum:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from fleettui.model.gpu import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.view.cells import Cell, Cells, dimmed, fit_cells, join_cells
-from fleettui.view.column_cells import SEVERITY_TONES, is_note_short, is_severe
+from fleettui.view.column_cells import SEVERITY_TONES, blank_gpu, is_note_short, is_severe
 from fleettui.view.columns import Column
 from fleettui.view.copies import copy_line_text, ordered_copies
-from fleettui.view.flags import flag_cells
-from fleettui.view.layout import Layout
-from fleettui.view.machine_view import MachineView
+from fleettui.view.flags import fitting_flags, flag_cells
+from fleettui.view.gpu_processes import lines_below, unplaced_lines
+from fleettui.view.layout import Layout, Place
+from fleettui.view.machine_view import MachineView, TrendOf
 from fleettui.view.sorting import SortOrder, sort_machines
 from fleettui.view.text import cell_width, clean
 from fleettui.view.trouble import trouble_cells
 
-RowKind = Literal["machine", "gpu", "model", "reason"]
+RowKind = Literal["machine", "gpu", "process", "model", "flag", "reason"]
 _BELOW = "      "
 """Indent of what stands below a machine's cards."""
 _NAME_MIN = 16
@@ -43,11 +44,13 @@ def fleet_rows(
     sort_key: str | None = None,
     *,
     is_descending: bool = False,
+    trend_of: TrendOf | None = None,
 ) -> list[Row]:
     """All rows. Whoever draws often caches `machine_rows` per machine by (seq, second of `now`, layout)."""
     rows: list[Row] = []
     for snapshot in sorted_machines(fleet, now, sort_key, is_descending=is_descending):
-        rows += machine_rows(snapshot, now, layout, is_expanded=snapshot.name in expanded)
+        is_expanded = snapshot.name in expanded
+        rows += machine_rows(snapshot, now, layout, is_expanded=is_expanded, trend_of=trend_of)
     return rows
 
 
@@ -60,38 +63,49 @@ def sorted_machines(
 
 
 def machine_rows(
-    snapshot: MachineSnapshot, now: float, layout: Layout, *, is_expanded: bool = False
+    snapshot: MachineSnapshot,
+    now: float,
+    layout: Layout,
+    *,
+    is_expanded: bool = False,
+    trend_of: TrendOf | None = None,
 ) -> tuple[Row, ...]:
     """The rows of one machine; they depend on the arguments alone, on `now` by its whole second."""
     now = float(int(now))
-    view = MachineView(snapshot, now, layout, is_expanded)
-    rows = [Row(snapshot.name, "machine", snapshot.name, _finish(_machine_cells(view), layout))]
+    view = MachineView(snapshot, now, layout, is_expanded, trend_of)
+    name = snapshot.name
+    rows = [Row(name, "machine", name, _finish(_machine_cells(view), layout))]
     if is_expanded:
-        rows += [
-            Row(
-                f"{snapshot.name}/gpu/{card.index}",
-                "gpu",
-                snapshot.name,
-                _finish(_gpu_cells(view, card), layout),
+        for card in _cards(snapshot):
+            key = f"{name}/gpu/{card.index}"
+            rows.append(Row(key, "gpu", name, _finish(_gpu_cells(view, card), layout)))
+            rows += _process_rows(
+                view, f"{name}/process/{card.index}", lines_below(view, card, _name_width(layout))
             )
-            for card in (snapshot.gpu.cards if snapshot.gpu is not None else ())
-        ]
+        rows += _process_rows(view, f"{name}/process", unplaced_lines(view, _name_width(layout)))
         rows += _model_rows(view)
+    if _has_flags_below(view):
+        cells = join_cells(flag_cells(snapshot, now, layout.glyphs), "  ")
+        rows.append(Row(f"{name}/flags", "flag", name, _finish((Cell(_BELOW), *cells), layout)))
     for index, reason in enumerate(_reasons_below(view)):
-        rows.append(
-            Row(f"{snapshot.name}/reason/{index}", "reason", snapshot.name, _reason_cells(view, reason))
-        )
+        rows.append(Row(f"{name}/reason/{index}", "reason", name, _reason_cells(view, reason)))
     return tuple(rows)
 
 
-def count_rows(snapshot: MachineSnapshot, layout: Layout, *, is_expanded: bool = False) -> int:
+def count_rows(snapshot: MachineSnapshot, now: float, layout: Layout, *, is_expanded: bool = False) -> int:
     """How many rows `machine_rows` would give, without building them."""
-    view = MachineView(snapshot, 0.0, layout, is_expanded)
-    below = len(_reasons_below(view))
+    view = MachineView(snapshot, float(int(now)), layout, is_expanded)
+    below = len(_reasons_below(view)) + _has_flags_below(view)
     if not is_expanded:
         return 1 + below
-    cards = len(snapshot.gpu.cards) if snapshot.gpu is not None else 0
-    return 1 + cards + len(snapshot.loaded) + below
+    cards, processes = _cards(snapshot), 0
+    if snapshot.processes is not None and snapshot.processes.processes:
+        processes = sum(len(lines_below(view, card, 0)) for card in cards) + len(unplaced_lines(view, 0))
+    return 1 + len(cards) + processes + len(snapshot.loaded) + below
+
+
+def _cards(snapshot: MachineSnapshot) -> tuple[GpuCard, ...]:
+    return snapshot.gpu.cards if snapshot.gpu is not None else ()
 
 
 def _machine_cells(view: MachineView) -> Cells:
@@ -127,7 +141,7 @@ def _flags_only(view: MachineView, column: Column, width: int) -> Cells:
     """The note of a machine that does not answer: its flags; the reason stands across the row already."""
     cells: Cells = ()
     if column.key == "note":
-        cells = join_cells(flag_cells(view.snapshot, view.now, view.layout.glyphs), "  ")
+        cells, _ = fitting_flags(view.snapshot, view.now, view.layout.glyphs, width)
     return fit_cells(cells, width, "left", view.layout.glyphs.ellipsis)
 
 
@@ -136,18 +150,44 @@ def _fitted(view: MachineView, column: Column, width: int) -> Cells:
 
 
 def _gpu_cells(view: MachineView, card: GpuCard) -> Cells:
-    cells = _in_columns(view.layout, lambda column, width: column.gpu_cells(view, card, width))
+    layout = view.layout
+    places = _places_of_card(layout)
+    cells = _in_columns(layout, lambda column, width: column.gpu_cells(view, card, width), places)
     return dimmed(cells) if view.is_gpu_stale else cells
 
 
-def _in_columns(layout: Layout, cells_of: Callable[[Column, int], Cells]) -> Cells:
-    cells: list[Cell] = []
+def _places_of_card(layout: Layout) -> list[Place]:
+    """The columns of a card's line: what lies on it may take those behind that say nothing of a card."""
+    places: list[Place] = []
     for place in layout.places:
+        if place.column.gpu_cells is blank_gpu and places and places[-1].column.key == "models":
+            models = places.pop()
+            places.append(Place(models.column, models.start, place.start + place.width - models.start))
+        else:
+            places.append(place)
+    return places
+
+
+def _in_columns(
+    layout: Layout, cells_of: Callable[[Column, int], Cells], places: Sequence[Place] | None = None
+) -> Cells:
+    cells: list[Cell] = []
+    for place in layout.places if places is None else places:
         if cells:
             cells.append(Cell(" " * layout.gap))
         column = place.column
         cells += fit_cells(cells_of(column, place.width), place.width, column.align, layout.glyphs.ellipsis)
     return tuple(cells)
+
+
+def _process_rows(view: MachineView, key: str, lines: Iterable[Cells]) -> list[Row]:
+    """Below their card: the words stand where those of copies do."""
+    rows = []
+    for index, line in enumerate(lines):
+        cells = (Cell(_BELOW), *line)
+        shown = dimmed(cells) if view.is_gpu_stale else cells
+        rows.append(Row(f"{key}/{index}", "process", view.snapshot.name, _finish(shown, view.layout)))
+    return rows
 
 
 def _model_rows(view: MachineView) -> list[Row]:
@@ -172,6 +212,15 @@ def _name_width(layout: Layout) -> int:
     place = layout.place_of("vram")
     start = place.start if place is not None else 0
     return max(start - len(_BELOW) - 2, _NAME_MIN)
+
+
+def _has_flags_below(view: MachineView) -> bool:
+    """True for an expanded machine whose note has no room for all that its flags say."""
+    snapshot = view.snapshot
+    if not view.is_expanded or (snapshot.maintenance is None and snapshot.drain is None):
+        return False
+    place = view.layout.place_of("note")
+    return place is None or not fitting_flags(snapshot, view.now, view.layout.glyphs, place.width)[1]
 
 
 def _reasons_below(view: MachineView) -> tuple[Reason, ...]:

@@ -55,17 +55,19 @@ SORTS: tuple[Sort, ...] = (
         Sort(column.key, _TITLES.get(column.key, column.title), column.key, column.order,
              column.is_descending_first)
         for column in COLUMNS
+        if column.order is not None
     ),
     *_OTHER_SORTS,
 )  # fmt: skip
-"""One for each column in the order of the table, then those that share a column."""
+"""One for each column of figures in the order of the table, then those that share a column."""
 
 _BY_KEY = {sort.key: sort for sort in SORTS}
+_SORTS_AS = {column.key: column.sorts_as for column in COLUMNS if column.sorts_as}
 
 
 def sort_named(key: str) -> Sort | None:
-    """The sort of that key."""
-    return _BY_KEY.get(key)
+    """The sort of that key; of a column that only draws what another has in figures, that one's."""
+    return _BY_KEY.get(_SORTS_AS.get(key, key))
 
 
 def choose_sort(order: SortOrder, key: str) -> SortOrder:

@@ -80,9 +80,13 @@ def spark_cells(
     scale: Scale = PERCENT,
     *,
     is_dim: bool = False,
+    is_stacked: bool = False,
 ) -> Cells:
-    """The sparkline in the tones of its values' limits; `is_dim`: they are old."""
-    text, shown = spark_text(values, width, scale, marks_of(glyphs)), values[-width:] if width > 0 else ()
+    """The sparkline in the tones of its values' limits; `is_dim`: they are old; `is_stacked`: others stand
+    right above and below, from which it keeps apart."""
+    marks = marks_of(glyphs)
+    marks = marks[:-1] if is_stacked and not glyphs.is_ascii else marks
+    text, shown = spark_text(values, width, scale, marks), values[-width:] if width > 0 else ()
     cells: list[Cell] = []
     start, last = 0, None
     for at, value in enumerate(shown, width - len(shown)):

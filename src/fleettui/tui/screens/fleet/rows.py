@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.layout import Layout
+from fleettui.view.machine_view import TrendOf
 from fleettui.view.rows import Row, count_rows, machine_rows
 from fleettui.view.ticking import is_ticking
 
@@ -23,6 +24,8 @@ class FleetRows:
     """Rows of each machine, kept until something they depend on changes."""
 
     def __init__(self) -> None:
+        self.trend_of: TrendOf | None = None
+        """None: no history is kept."""
         self._kept: dict[str, _Kept] = {}
         self.built = 0
         """How many machines' rows were built so far."""
@@ -55,9 +58,9 @@ class FleetRows:
                 kept.second == second or not is_visible or not is_ticking(snapshot, now, layout.interval_s)
             ):
                 return kept.rows
-            if not is_visible and count_rows(snapshot, layout, is_expanded=is_open) == len(kept.rows):
+            if not is_visible and count_rows(snapshot, now, layout, is_expanded=is_open) == len(kept.rows):
                 return kept.rows
-        rows = machine_rows(snapshot, now, layout, is_expanded=is_open)
+        rows = machine_rows(snapshot, now, layout, is_expanded=is_open, trend_of=self.trend_of)
         self.built += 1
         if kept is not None and kept.rows == rows:
             rows = kept.rows  # the same objects: nothing to compare, nothing to paint

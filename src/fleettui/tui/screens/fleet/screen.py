@@ -9,6 +9,7 @@ from fleettui.tui.actions import bindings_for
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.screens.fleet.expansion import Expansion
 from fleettui.tui.screens.fleet.rows import FleetRows
+from fleettui.tui.screens.fleet.trends import Trends
 from fleettui.tui.widgets.fleet_table import FleetTable
 from fleettui.tui.widgets.notices import Notices
 from fleettui.tui.widgets.painting import Line
@@ -39,6 +40,8 @@ class FleetScreen(LiveScreen):
         yield FleetTable(id="fleet")
 
     def on_mount(self) -> None:
+        history = self.fleet_app.service.history
+        self._rows.trend_of = None if history is None else Trends(history)
         self.table.focus()
 
     @property
@@ -63,7 +66,7 @@ class FleetScreen(LiveScreen):
         )
         self.query_one(Notices).show_problems(snapshot, app.service.notices, glyphs.unhealthy)
         layout = self._layout_for(snapshot)
-        self._settle_expansion(snapshot, layout)
+        self._settle_expansion(snapshot, now, layout)
         opened = {item.name for item in snapshot.machines if self._expansion.is_open(item.name)}
         visible = {table.lines[index].machine for index in table.visible_range()}
         rows = self._rows.rows_of(snapshot.machines, now, layout, opened, visible)
@@ -84,10 +87,11 @@ class FleetScreen(LiveScreen):
                 thresholds=look.thresholds,
                 utc_offset_s=look.utc_offset_s,
                 has_hints=False,
+                has_trend=self._rows.trend_of is not None,
             )
         return self._layout
 
-    def _settle_expansion(self, snapshot: FleetSnapshot, layout: Layout) -> None:
+    def _settle_expansion(self, snapshot: FleetSnapshot, now: float, layout: Layout) -> None:
         """Everything is open while it fits; asked again when machines or cards come, not when models do."""
         page = self.table.size.height - 1
         shape = (
@@ -96,7 +100,7 @@ class FleetScreen(LiveScreen):
             tuple((item.name, 0 if item.gpu is None else len(item.gpu.cards)) for item in snapshot.machines),
         )
         if not self._expansion.is_settled(shape):
-            need = sum(count_rows(item, layout, is_expanded=True) for item in snapshot.machines)
+            need = sum(count_rows(item, now, layout, is_expanded=True) for item in snapshot.machines)
             self._expansion.settle(shape, need <= page)
 
     def on_fleet_table_view_moved(self) -> None:

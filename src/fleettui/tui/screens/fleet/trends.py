@@ -1,0 +1,38 @@
+"""Utilisation of the last minutes, as the table's rows draw it: read from the history when a row is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fleettui.fleet.history import FleetHistory, gpu_key
+from fleettui.model.gpu import GpuCard
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Maybe, Unknown
+
+TREND_S = 300.0
+"""What a trend reaches back: long enough to tell a pause between two answers from a card that nobody uses."""
+
+
+class Trends:
+    """Reads trends: of a card, or the mean over the cards of a machine."""
+
+    def __init__(self, history: FleetHistory) -> None:
+        self._history = history
+
+    def __call__(self, snapshot: MachineSnapshot, card: GpuCard | None, count: int) -> Sequence[Maybe[float]]:
+        """`count` values, the newest last."""
+        if card is not None:
+            return self._read(snapshot.name, card, count)
+        cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
+        series = [self._read(snapshot.name, item, count) for item in cards]
+        if len(series) == 1:
+            return series[0]
+        return [_mean(values) for values in zip(*series, strict=True)]
+
+    def _read(self, machine: str, card: GpuCard, count: int) -> list[Maybe[float]]:
+        return self._history.read(machine, "utilisation", count, TREND_S, gpu=gpu_key(card))
+
+
+def _mean(values: Sequence[Maybe[float]]) -> Maybe[float]:
+    known = [value for value in values if not isinstance(value, Unknown)]
+    return sum(known) / len(known) if known else Unknown("no sample")
