@@ -18,19 +18,19 @@ from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.filter_language import FilterError
 from fleettui.view.glyphs import ASCII, UNICODE
+from fleettui.view.model_filter import ModelFilter, complete_model_filter, filter_cells, parse_model_filter
 from fleettui.view.model_layout import ModelLayout, make_model_layout, model_header, short_names
 from fleettui.view.model_matrix import ModelIndex, ModelLine
 from fleettui.view.model_order import (
     DEFAULT_ORDER,
     MODEL_SORTS,
-    ModelFilter,
     choose_model_sort,
+    model_order_from,
     next_model_sort,
-    parse_model_filter,
     sort_lines,
 )
 from fleettui.view.model_rows import ModelRow, copy_key, count_model_rows, is_line_ticking, model_rows
-from fleettui.view.model_words import legend_cells, models_summary
+from fleettui.view.model_summary import legend_cells, models_state, models_summary, no_model
 from fleettui.view.sorting import SortOrder
 from fleettui.view.text import cell_width
 
@@ -351,6 +351,49 @@ def test_moving_the_sort_goes_through_the_shown_columns() -> None:
     assert next_model_sort(SortOrder("spare", True), shown) == SortOrder("model")
 
 
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("expiry", SortOrder("expiry")),
+        ("next expiry desc", SortOrder("expiry", True)),
+        ("VRAM asc", SortOrder("vram", False)),
+        ("vram", DEFAULT_ORDER),
+    ],
+)
+def test_a_sort_by_its_name(text: str, order: SortOrder) -> None:
+    assert model_order_from(text, DEFAULT_ORDER) == order
+
+
+def test_a_sort_that_there_is_not_names_those_that_are() -> None:
+    assert str(model_order_from("beauty", DEFAULT_ORDER)).startswith(
+        "nothing is called 'beauty' to sort by; there"
+    )
+
+
+def test_the_line_above_says_what_is_left_out() -> None:
+    layout = layout_for(mixed_fleet(), 80)
+    assert models_state("", 7, 7, DEFAULT_ORDER, layout) == ()
+    shown = text_of(models_state("llama", 1, 7, SortOrder("installed", True), layout)).strip()
+    assert shown == "filter llama · 1 of 7 models · by installed on ▾"
+    long = models_state("x" * 200, 1, 7, DEFAULT_ORDER, layout)
+    assert width_of(long) == 80
+    assert text_of(long).rstrip().endswith("1 of 7 models")
+
+
+def test_an_empty_table_says_why() -> None:
+    layout = layout_for(mixed_fleet(), 80)
+    texts = [
+        text_of(no_model("x", layout, has_models=True, has_machines=True)).strip(),
+        text_of(no_model("", layout, has_models=False, has_machines=True)).strip(),
+        text_of(no_model("", layout, has_models=False, has_machines=False)).strip(),
+    ]
+    assert texts == [
+        "no model matches x  Esc shows all",
+        "no machine has or declares a model, as far as is known",
+        "no machine is declared",
+    ]
+
+
 # -- filter -------------------------------------------------------------------------------------------
 
 
@@ -367,6 +410,7 @@ def test_moving_the_sort_goes_through_the_shown_columns() -> None:
         ("is:missing", ["llama3.1:70b", "mistral:7b"]),
         ("is:duplicate", ["llama3.1:70b"]),
         ("is:loaded !is:pinned", ["llama3.1:70b", "mixtral:8x22b", "phi3:mini"]),
+        ("is:dup", ["llama3.1:70b"]),
         ("is:offloaded", ["phi3:mini", "qwen2.5:32b"]),
         ("is:drifting", ["qwen2.5:32b"]),
         ("is:cloud,pinned", ["gpt-oss:120b-cloud", "nomic-embed-text", "qwen2.5:32b"]),
@@ -400,10 +444,34 @@ def test_a_mistake_is_told_at_its_place(text: str, column: int, length: int, par
     assert part in error.text
 
 
+@pytest.mark.parametrize(
+    ("text", "completed"),
+    [
+        ("", ""),
+        ("mix", "mixtral:8x22b"),
+        ("llama on:ho", "llama on:hopper"),
+        ("!is:dup", "!is:duplicate"),
+        ("is:missing,du", "is:missing,duplicate"),
+        ("m", "m"),
+        ("mi", "mi"),
+        ("zzz", "zzz"),
+    ],
+)
+def test_completion_goes_as_far_as_it_is_sure(text: str, completed: str) -> None:
+    assert complete_model_filter(text, ModelIndex().lines_of(mixed_fleet(), NOW)) == completed
+
+
+def test_the_hint_is_calm_while_a_term_is_unfinished() -> None:
+    assert filter_cells("llama")[0].tone == "dim"
+    assert filter_cells("is:")[0].tone == "dim"
+    assert filter_cells("is:nonsense")[0].tone == "warn"
+
+
 @given(st.text(max_size=40))
 def test_any_text_is_read_without_raising(text: str) -> None:
     found = parse_model_filter(text)
     if isinstance(found, ModelFilter):
+        complete_model_filter(text, ())
         found.select(ModelIndex().lines_of(make_fleet(host("ada", make_copy(gib=GIB / GIB))), NOW))
     else:
         assert 0 <= found.column <= len(text)

@@ -1,20 +1,14 @@
-"""The lines of the Models screen in an order, and those of them that a filter asks for."""
+"""The lines of the Models screen in an order."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fleettui.model.order import natural_key
 from fleettui.view.columns import known_value
-from fleettui.view.filter_fields import find_field
-from fleettui.view.filter_language import FilterError
 from fleettui.view.model_matrix import ModelLine
 from fleettui.view.sorting import SortOrder
-from fleettui.view.text import clean
-
-FILTER_HINT = "words of models or machines · on:ada · is:loaded is:missing is:duplicate · ! excludes"
 
 
 class ModelSort(NamedTuple):
@@ -88,90 +82,17 @@ def sort_lines(lines: Iterable[ModelLine], order: SortOrder) -> list[ModelLine]:
     return [line for _, line in known] + rest
 
 
-# -- filter -----------------------------------------------------------------------------------------
-
-Test = Callable[[ModelLine], bool]
-
-_STATES: dict[str, Test] = {
-    "loaded": lambda line: any(holding.is_loaded for holding in line.holdings),
-    "installed": lambda line: any(holding.installed_bytes is not None for holding in line.holdings),
-    "declared": lambda line: line.figures.declared > 0,
-    "missing": lambda line: line.figures.missing > 0,
-    "duplicate": lambda line: line.figures.spare_copies > 0,
-    "pinned": lambda line: any(copy.is_pinned for holding in line.holdings for copy in holding.copies),
-    "offloaded": lambda line: any(holding.state in {"partly", "in_ram"} for holding in line.holdings),
-    "drifting": lambda line: line.figures.drifting > 0,
-    "cloud": lambda line: any(holding.state == "cloud" for holding in line.holdings),
-}
-_HEAD = re.compile(r"(model|on|machine|is)(?:~=|:|=)", re.I)
-_FIELD = re.compile(r"([a-z_.]+)\s*(!~=|~=|!=|>=|<=|:|=|>|<)", re.I)
+def model_order_from(text: str, before: SortOrder) -> SortOrder | str:
+    """The order that `vram`, `next expiry` or `name desc` names; else a sentence that says what is wrong."""
+    *words, last = text.split() or [""]
+    is_descending = _DIRECTIONS.get(last.lower())
+    name = " ".join(words if is_descending is not None and words else (*words, last)).lower()
+    sort = next((item for item in MODEL_SORTS if name in {item.key, item.title.lower()}), None)
+    if sort is None:
+        return f"nothing is called {name!r} to sort by; there are {', '.join(_BY_KEY)}"
+    if is_descending is not None:
+        return SortOrder(sort.key, is_descending)
+    return before if sort.key == before.column else SortOrder(sort.key, sort.is_descending_first)
 
 
-class ModelFilter(NamedTuple):
-    """A line, ready to match."""
-
-    text: str
-    tests: tuple[Test, ...]
-    """All must hold."""
-
-    @property
-    def is_empty(self) -> bool:
-        """True when everything matches because nothing is asked."""
-        return not self.tests
-
-    def select(self, lines: Iterable[ModelLine]) -> list[ModelLine]:
-        """The lines that match, in their order."""
-        return [line for line in lines if all(test(line) for test in self.tests)]
-
-
-NO_FILTER = ModelFilter("", ())
-
-
-def parse_model_filter(text: str) -> ModelFilter | FilterError:
-    """Read `llama on:ada !is:loaded`; values behind commas are alternatives. Never raises."""
-    tests: list[Test] = []
-    for match in re.finditer(r"\S+", text):
-        found = _parse_term(match.group(), match.start())
-        if isinstance(found, FilterError):
-            return found
-        tests.append(found)
-    return ModelFilter(text, tuple(tests))
-
-
-def _parse_term(term: str, column: int) -> Test | FilterError:
-    body = term.removeprefix("!")
-    head = _HEAD.match(body)
-    field = "" if head is None else head[1].lower()
-    said = body if head is None else body[head.end() :]
-    values = [value for value in said.casefold().split(",") if value]
-    if not values:
-        what = f"say which: {', '.join(_STATES)}" if field == "is" else "say a part of a name"
-        return FilterError(column, len(term), what)
-    if not field:
-        other = _FIELD.match(body)
-        if other is not None and (other[2] != ":" or find_field(other[1]) is not None):
-            text = f"{clean(other[1])} asks for machines; here: words, model:, on: and is:"
-            return FilterError(column, len(term), text)
-    test: Test
-    if field == "is":
-        wrong = next((value for value in values if value not in _STATES), None)
-        if wrong is not None:
-            return FilterError(column, len(term), f"there is no is:{clean(wrong)}: {', '.join(_STATES)}")
-        states = [_STATES[value] for value in values]
-        test = lambda line: any(state(line) for state in states)  # noqa: E731
-    else:
-        test = _text_test(field, values)
-    return test if body == term else lambda line: not test(line)
-
-
-def _text_test(field: str, values: list[str]) -> Test:
-    def test(line: ModelLine) -> bool:
-        texts: list[str] = []
-        if field in {"", "model"}:
-            texts += [line.title.name, *line.title.aliases]
-        if field in {"", "on", "machine"}:
-            texts += [holding.machine for holding in line.holdings]
-        text = "\n".join(texts).casefold()
-        return any(value in text for value in values)
-
-    return test
+_DIRECTIONS = {"desc": True, "descending": True, "down": True, "asc": False, "ascending": False, "up": False}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fleettui.model.unknown import Maybe, Unknown, total
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone, join_cells, width_of
-from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.glyphs import Glyphs
 from fleettui.view.model_holdings import Holding, HoldingState
 from fleettui.view.model_join import shown_name
 from fleettui.view.model_matrix import ModelFigures, ModelLine
@@ -61,25 +61,6 @@ def sign_of(state: HoldingState, glyphs: Glyphs) -> Cell:
         "cloud": "c",
     }
     return Cell(signs[state], _TONES[state])
-
-
-def legend_cells(glyphs: Glyphs, width: int) -> Cells:
-    """What the signs mean, as many as fit."""
-    parts: list[Cells] = []
-    for state, word in (
-        ("on_gpu", "on GPU"),
-        ("partly", "partly"),
-        ("in_ram", "in RAM"),
-        ("installed", "installed"),
-        ("missing", "declared, not installed"),
-        ("unread", "not known"),
-        ("cloud", "runs elsewhere"),
-    ):
-        part: Cells = (sign_of(state, glyphs), Cell(f" {word}", "dim"))  # type: ignore[arg-type]
-        if width_of(join_cells([*parts, part], "   ")) > width:
-            break
-        parts.append(part)
-    return join_cells(parts, "   ")
 
 
 def vram_cell(vram_bytes: Maybe[int], *, is_least: bool = False) -> Cell:
@@ -177,46 +158,3 @@ def holding_note(holding: Holding, line: ModelLine, now: float) -> str:
         ago = "" if holding.last_seen is None else f" {age(max(0.0, now - holding.last_seen))} ago"
         parts.append(f"as last heard{ago}")
     return " · ".join(parts)
-
-
-def models_summary(lines: tuple[ModelLine, ...], now: float, width: int, glyphs: Glyphs = UNICODE) -> Cells:
-    """`12 models · 5 copies · 193.2 GiB in VRAM · 2 duplicates, 48.6 GiB · next to expire: phi3:mini on
-    app-host in 1m`; the least important parts go first where the line is short."""
-    figures = [line.figures for line in lines]
-    copies = sum(item.copies for item in figures)
-    spare = sum(item.spare_copies for item in figures)
-    missing = sum(item.missing for item in figures)
-    parts: list[tuple[int, Cells]] = [(2, (Cell(count(len(lines), "model")),))]
-    parts.append((0, (Cell(count(copies, "copy", "copies")),)))
-    if copies:
-        more = "+" if any(item.has_unknown_vram for item in figures) else ""
-        vram = total(item.vram_bytes for item in figures if item.copies)
-        gib = bytes_gib(vram if isinstance(vram, Unknown) else round(vram))
-        parts.append(
-            (1, (Cell(f"{gib}{'' if isinstance(vram, Unknown) else more} GiB"), Cell(" in VRAM", "dim")))
-        )
-    if spare:
-        sizes = total(item.spare_bytes for item in figures if item.spare_copies)
-        text = count(spare, "duplicate")
-        if not isinstance(sizes, Unknown) and sizes:
-            text += f", {bytes_gib(round(sizes))} GiB"
-        parts.append((3, (Cell(text),)))
-    if missing:
-        parts.append((2, (Cell(f"{missing} not installed", "warn"),)))
-    first = min(
-        (line for line in lines if line.figures.expires_at is not None),
-        key=lambda line: (line.figures.expires_at, line.key),
-        default=None,
-    )
-    if first is not None and first.figures.expires_at is not None:
-        left = remaining(first.figures.expires_at - now)
-        where = clean(first.figures.expires_on)
-        parts.append(
-            (4, (Cell("next to expire ", "dim"), Cell(first.name), Cell(f" on {where} in {left}", "dim")))
-        )
-    while True:
-        cells = join_cells([part for _, part in parts], f" {glyphs.dot} ")
-        if width_of(cells) <= width or len(parts) == 1:
-            return cells
-        worst = max(priority for priority, _ in parts)
-        parts.remove(next(part for part in reversed(parts) if part[0] == worst))
