@@ -95,8 +95,8 @@ class Track:
         if share == 1:
             return [item * unit if _is_value(item, none) else NO_SAMPLE for item in samples]
         means: list[Maybe[float]] = []
-        for start in range(0, width * share, share):
-            known = [item for item in samples[start : start + share] if _is_value(item, none)]
+        for start in range(0, width * share, share):  # `_is_value` in line: trends are read for each row
+            known = [item for item in samples[start : start + share] if item != none and item - item == 0]
             means.append(sum(known) / len(known) * unit if known else NO_SAMPLE)
         return means
 
@@ -106,7 +106,10 @@ class Track:
             return NO_SAMPLE, NO_SAMPLE
         none = self._packings[index].none
         samples = self._samples(index, end_slot - count + 1, end_slot + 1, is_held=False)
-        known = [item for item in samples if _is_value(item, none)]
+        whole = sum(samples)
+        known = samples
+        if whole - whole != 0 or none in samples:  # there are gaps: mostly not, and then nothing is copied
+            known = [item for item in samples if item != none and item - item == 0]
         if not known:
             return NO_SAMPLE, NO_SAMPLE
         unit = self._packings[index].unit

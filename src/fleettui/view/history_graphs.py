@@ -20,6 +20,8 @@ _NAME, _NOW, _FIGURE, _SCALE, _GAP = 7, 9, 6, 9, 2
 _LEAST_GRAPH = 16
 """Columns; figures go before a graph gets narrower."""
 _REACH_VALUES = 60
+_BLANK_BRAILLE = "\u2800"
+"""Three bytes for a blank, and some fonts draw it as eight hollow dots."""
 
 
 Series = Literal["cpu", "ram", "rx", "tx", "disk", "utilisation", "vram", "temperature", "power"]
@@ -112,8 +114,9 @@ class Span(NamedTuple):
 
     @property
     def text(self) -> str:
-        """`last 60 min`."""
-        return f"last {self.seconds / 60:.0f} min" if self.seconds >= 90 else f"last {self.seconds:.0f} s"
+        """`last 60 min`; a column that is not whole changes nothing."""
+        seconds = next((span for span in SPANS_S if 0.96 * span <= self.seconds <= 1.04 * span), self.seconds)
+        return f"last {seconds / 60:.0f} min" if seconds >= 90 else f"last {seconds:.0f} s"
 
 
 def choose_span(reach_s: float, kept_s: float, step_s: float, room: int) -> Span:
@@ -236,7 +239,8 @@ def _draw(
         marks = marks_of(glyphs)
         return (spark_text(values, width, Scale(0.0, top), marks if glyphs.is_ascii else marks[:-1]),)
     lines = height * (3 if glyphs.is_ascii else 4)
-    return graph_rows(values, width, height, glyphs, Scale(0.0, top * lines / (lines - 1) * 1.0001))
+    rows = graph_rows(values, width, height, glyphs, Scale(0.0, top * lines / (lines - 1) * 1.0001))
+    return tuple([row.replace(_BLANK_BRAILLE, " ") for row in rows])
 
 
 def _line(

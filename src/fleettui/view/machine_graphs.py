@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fleettui.model.gpu import GpuCard
+from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.model.vram import card_memory
 from fleettui.view.bars import Limits, tone_for
@@ -21,6 +22,7 @@ from fleettui.view.history_graphs import (
     History,
     graph_lines,
 )
+from fleettui.view.layout import Layout
 from fleettui.view.machine_view import MachineView
 
 _NOT_REPORTED = Unknown("not reported")
@@ -48,7 +50,20 @@ def room_for(history: History, page_height: int, card_count: int, *, is_wide: bo
     return GraphRoom(history, rows * _HOST_SERIES // graphs, rows * 2 * card_count // graphs)
 
 
-def machine_graph_lines(view: MachineView, room: GraphRoom) -> list[Cells]:
+class Graphs(NamedTuple):
+    """Lines of all graphs of one machine."""
+
+    machine: list[Cells]
+    cards: list[Cells]
+
+
+def make_graphs(snapshot: MachineSnapshot, now: float, layout: Layout, room: GraphRoom) -> Graphs:
+    """Milliseconds of work, so keep them until a sample is added."""
+    view = MachineView(snapshot, now, layout)
+    return Graphs(_machine_lines(view, room), _card_lines(view, room))
+
+
+def _machine_lines(view: MachineView, room: GraphRoom) -> list[Cells]:
     """CPU, memory, the fullest disk, network."""
     snapshot, limits = view.snapshot, view.layout.thresholds
     memory, disks = snapshot.memory, snapshot.disks
@@ -72,7 +87,7 @@ def machine_graph_lines(view: MachineView, room: GraphRoom) -> list[Cells]:
     return _draw(view, room, graphs, height, is_stale=view.is_source_stale("cpu", "memory"))
 
 
-def card_graph_lines(view: MachineView, room: GraphRoom) -> list[Cells]:
+def _card_lines(view: MachineView, room: GraphRoom) -> list[Cells]:
     """Utilisation and VRAM of each card; temperature and power too where there is room for all four."""
     cards = view.snapshot.gpu.cards if view.snapshot.gpu is not None else ()
     if not cards:

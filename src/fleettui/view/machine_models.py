@@ -18,11 +18,8 @@ def loaded_lines(view: MachineView) -> list[Line]:
     snapshot = view.snapshot
     if not snapshot.loaded:
         return [_nothing_loaded(view)]
-    installed = [(model.engine, model.name) for model in snapshot.installed]
     rows = []
     for copy in ordered_copies(snapshot.loaded):
-        is_here = any(e == copy.engine and is_served_as(e, name, copy.name) for e, name in installed)
-        gone = "" if is_here or not installed or copy.engine != "ollama" else "not installed any more"
         cards = sorted({share.gpu_index for share in view.shares if share.copy is copy})
         where = f"GPU {', '.join(map(str, cards))}" if cards else ""
         size, share, expiry, *rest = copy_parts(copy, view.now)
@@ -33,7 +30,6 @@ def loaded_lines(view: MachineView) -> list[Line]:
                 (Cell(size),),
                 (Cell(share, "warn" if is_slow else "dim"),),
                 (Cell(expiry, "warn" if copy.state == "stopping" else "plain"),),
-                (Cell(gone, "warn"),),
                 (Cell(where, "dim"),),
                 *((Cell(text, "dim"),) for text in rest),
             )

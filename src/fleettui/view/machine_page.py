@@ -11,7 +11,7 @@ from fleettui.view.cells import Cell, fit_cells, width_of
 from fleettui.view.layout import Layout
 from fleettui.view.machine_drift import drift_lines, stranger_lines
 from fleettui.view.machine_gpus import gpu_lines, process_lines
-from fleettui.view.machine_graphs import GraphRoom, card_graph_lines, machine_graph_lines
+from fleettui.view.machine_graphs import Graphs
 from fleettui.view.machine_models import engine_lines, loaded_lines, model_lines
 from fleettui.view.machine_state import file_lines, key_lines, source_lines, state_lines
 from fleettui.view.machine_system import disk_lines, net_lines, system_lines
@@ -38,7 +38,7 @@ def hardware_page(
     now: float,
     layout: Layout,
     problems: tuple[ConfigProblem, ...] = (),
-    graphs: GraphRoom | None = None,
+    graphs: Graphs | None = None,
 ) -> tuple[Section, ...]:
     """Health, then utilisation and devices, then the system. `problems`: of the whole fleet; `graphs`: None
     where no history is kept."""
@@ -47,8 +47,8 @@ def hardware_page(
     cards: list[Entry] = [("GPUs", gpu_lines(view))]
     machine: list[Entry] = []
     if graphs is not None:
-        cards.append(("GPU history", card_graph_lines(view, graphs)))
-        machine.append(("Machine history", machine_graph_lines(view, graphs)))
+        cards.append(("GPU history", graphs.cards))
+        machine.append(("Machine history", graphs.machine))
     left: list[Entry] = [
         ("State", state_lines(view)),
         ("Host key", key_lines(view)),

@@ -8,22 +8,37 @@ from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.screens.machine.history_of import HistoryOf
 from fleettui.tui.screens.machine.section_pane import SectionPane
 from fleettui.view.layout import Layout
-from fleettui.view.machine_graphs import GraphRoom, room_for
+from fleettui.view.machine_graphs import Graphs, make_graphs, room_for
 from fleettui.view.machine_page import Section, hardware_page
 
 
 class HardwarePane(SectionPane):
     """What the machine is made of and how busy it is."""
 
+    def __init__(self, machine_name: str) -> None:
+        super().__init__(machine_name)
+        self._graphs: Graphs | None = None
+        self._graphs_made_for: object = None
+
     def sections_of(
         self, machine: MachineSnapshot, fleet: FleetSnapshot, now: float, layout: Layout
     ) -> Sequence[Section]:
-        return hardware_page(machine, now, layout, fleet.problems, self._graph_room(machine))
+        return hardware_page(
+            machine, now, layout, fleet.problems, self._graphs_of(machine, fleet.interval_s, now, layout)
+        )
 
-    def _graph_room(self, machine: MachineSnapshot) -> GraphRoom | None:
+    def _graphs_of(
+        self, machine: MachineSnapshot, interval_s: float, now: float, layout: Layout
+    ) -> Graphs | None:
+        """Drawn anew with each reading; while none comes time still moves them, once an interval."""
         history = self.fleet_app.service.history
         if history is None:
             return None
-        cards = len(machine.gpu.cards) if machine.gpu is not None else 0
-        window = HistoryOf(history, self.machine_name)
-        return room_for(window, self.page_height, cards, is_wide=self.is_wide)
+        made_for = (machine.seq, layout, self.page_height, now // max(interval_s, history.step_s))
+        if made_for != self._graphs_made_for:
+            self._graphs_made_for = made_for
+            cards = len(machine.gpu.cards) if machine.gpu is not None else 0
+            window = HistoryOf(history, self.machine_name)
+            room = room_for(window, self.page_height, cards, is_wide=self.is_wide)
+            self._graphs = make_graphs(machine, now, layout, room)
+        return self._graphs
