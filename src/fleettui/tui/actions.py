@@ -9,7 +9,21 @@ from typing import Literal
 from textual.binding import Binding, BindingType
 
 Place = Literal[
-    "everywhere", "fleet", "events", "machine", "timeline", "lines", "prompt", "help", "menu", "pending"
+    "everywhere",
+    "fleet",
+    "models",
+    "events",
+    "machine",
+    "timeline",
+    "logs",
+    "raw",
+    "find",
+    "lines",
+    "prompt",
+    "help",
+    "menu",
+    "pending",
+    "pick",
 ]
 """Where an action is bound: the app, one screen, a list that has the focus, the line one types in."""
 
@@ -51,13 +65,25 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action("quit", "q,ctrl+q", "q", "quit", "Leave fleettui", rank=1),
     Action("help", "question_mark,f1", "?", "help", "What can be done here, and with which key", rank=2),
+    Action("clear_filter", "escape", "Esc", "show all", "Drop the filter", ("fleet", "models", "timeline"), rank=3),
+    Action(
+        "filter",
+        "slash",
+        "/",
+        "filter",
+        "Show only what matches",
+        ("fleet", "models", "timeline"),
+        rank=3,
+        takes="EXPR",
+    ),
+    Action("sort", "o", "o", "sort", "Choose what to sort by", ("fleet", "models"), rank=3, takes="COLUMN"),
     Action(
         "open",
         "enter",
         "Enter",
         "details",
         "Everything known of the machine under the cursor",
-        ("fleet", "events"),
+        ("fleet", "models", "events"),
         rank=3,
         command="details",
     ),
@@ -67,8 +93,8 @@ ACTIONS: tuple[Action, ...] = (
         "x",
         "x",
         "expand",
-        "Show or hide the GPUs and models of the machine under the cursor",
-        ("fleet",),
+        "Show or hide what lies below the line: GPUs and models of a machine, machines of a model",
+        ("fleet", "models"),
         rank=4,
     ),
     Action(
@@ -76,8 +102,31 @@ ACTIONS: tuple[Action, ...] = (
         "X",
         "X",
         "expand all",
-        "Show or hide the GPUs and models of every machine",
+        "Show or hide what lies below every line",
+        ("fleet", "models"),
+    ),
+    Action(
+        "tag",
+        "space",
+        "Space",
+        "tag",
+        "Tag the machine under the cursor, or take its tag away; actions for several act on tagged ones",
         ("fleet",),
+        rank=4,
+        needs_machine=True,
+    ),
+    Action("tag_all", "T", "T", "tag all", "Tag all machines shown, or take every tag away", ("fleet",)),
+    Action("sort_right", "full_stop", ".", "sort right", "Sort by the next column", ("fleet", "models")),
+    Action("sort_left", "comma", ",", "sort left", "Sort by the column before", ("fleet", "models")),
+    Action("reverse", "O", "O", "reverse", "Turn the order around", ("fleet", "models")),
+    Action(
+        "copy_address",
+        "y",
+        "y",
+        "copy address",
+        "Copy hostname:port of the machine's engine, as scripts use it; of all tagged machines",
+        needs_machine=True,
+        rank=13,
     ),
     Action(
         "next_machine",
@@ -117,13 +166,23 @@ ACTIONS: tuple[Action, ...] = (
         rank=12,
         needs_machine=True,
     ),
-    Action("refresh", "r", "r", "refresh", "Ask now, and try machines that failed again", rank=6),
+    Action(
+        "refresh",
+        "r",
+        "r",
+        "refresh",
+        "Ask now, and try machines that failed again",
+        ("everywhere", "logs"),
+        rank=6,
+    ),
     Action("pause", "p", "p", "pause", "Stop asking the machines, or go on", rank=7),
     Action("faster", "plus,equals_sign", "+", "faster", "Ask more often", rank=8),
     Action("slower", "minus", "-", "slower", "Ask less often", rank=9),
     Action("theme", "", "", "theme", "Choose the colours", ("everywhere",)),
     Action("command", "colon", ":", "command", "Type a command by its name", rank=30, is_command=False),
     Action("show_fleet", "1", "1", "fleet", "All machines", rank=20, command="fleet"),
+    Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
+    Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline", "logs"), rank=5),
     Action("cursor_down", "down,j", "↓ j", "down", "One line down", ("lines",), is_command=False),
     Action("cursor_up", "up,k", "↑ k", "up", "One line up", ("lines",), is_command=False),
     Action(
@@ -142,7 +201,9 @@ ACTIONS: tuple[Action, ...] = (
         ("menu",),
         is_command=False,
     ),
-    Action("leave", "escape,q", "Esc", "close", "Close without a choice", ("menu",), is_command=False),
+    Action(
+        "leave", "escape,q", "Esc", "close", "Close without a choice", ("menu", "pending"), is_command=False
+    ),
     Action("cancel", "escape", "Esc", "cancel", "Stop typing", ("prompt",), is_command=False),
     Action("complete", "tab", "Tab", "complete", "Complete what is typed", ("prompt",), is_command=False),
     Action("earlier", "up", "↑", "earlier", "What was typed before", ("prompt",), is_command=False),
@@ -159,7 +220,3 @@ def bindings_for(place: Place) -> list[BindingType]:
         for action in ACTIONS
         if place in action.places and action.keys
     ]
-    Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
-    Action("filter", "slash", "/", "filter", "Show only what matches", ("timeline",), rank=4, takes="EXPR"),
-    Action("clear_filter", "escape", "Esc", "show all", "Drop the filter", ("timeline",), rank=4),
-    Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline",), rank=5),

@@ -11,25 +11,31 @@ from textual.app import SystemCommand
 from textual.message import Message
 from textual.screen import Screen
 
+from fleettui.decide.addresses import script_address
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.command_line import command_question
-from fleettui.tui.dressed import DressedApp
 from fleettui.tui.live import LiveScreen
+from fleettui.tui.memory import Memory, texts_in
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
 from fleettui.tui.port import FleetPort, Look
+from fleettui.tui.remembering import APP, RememberingApp, recall
 from fleettui.tui.screens.events.screen import EventsScreen
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.widgets.painting import Line
+from fleettui.view.text import clean
 
 INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """What `+` and `-` step through."""
 
-TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (("fleet", FleetScreen), ("events", EventsScreen))
+TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (
+    ("fleet", FleetScreen),
+    ("events", EventsScreen),
+)
 """What 1 to 5 show, by name. Each keeps a stack of screens of its own, so that going there is instant."""
 
 
@@ -44,7 +50,7 @@ class SnapshotArrived(Message):
         return isinstance(message, SnapshotArrived)
 
 
-class FleetApp(DressedApp):
+class FleetApp(RememberingApp):
     """One subscriber of the fleet service; what the operator does comes back as the next snapshot."""
 
     BINDINGS = bindings_for("everywhere")
@@ -53,16 +59,20 @@ class FleetApp(DressedApp):
     DEFAULT_MODE = "fleet"
 
     def __init__(
-        self, service: FleetPort, look: Look | None = None, clock: Callable[[], float] = time.time
+        self,
+        service: FleetPort,
+        look: Look | None = None,
+        clock: Callable[[], float] = time.time,
+        memory: Memory | None = None,
     ) -> None:
         self.service = service
         self.clock = clock
         self.snapshot = service.snapshot
         """The newest snapshot that reached the app."""
-        super().__init__(look)
+        super().__init__(look, memory, service.ui_state, clock)
         self.painter = Painter(self._paint, self.set_timer, terminal=self)
         self._unsubscribe: Callable[[], None] | None = None
-        self._commands: list[str] = []
+        self._commands = texts_in(self.memory.part(APP), "commands")
         """Lines of commands typed so far, oldest first."""
 
     def on_mount(self) -> None:
@@ -96,6 +106,7 @@ class FleetApp(DressedApp):
 
     def show_top_screen(self, name: str) -> None:
         """Go to one of the top screens; whatever lies on it there is closed when it is there already."""
+        self.memory.note(APP, screen=name)
         if self.current_mode != name:
             self.switch_mode(name)
         else:
@@ -134,6 +145,7 @@ class FleetApp(DressedApp):
 
     def run_offer(self, offer: Offer, text: str) -> None:
         """Run an action that was named, with what was typed behind its name."""
+        self.memory.note(APP, commands=list(self._commands))
         self.run_worker(offer.run(text), group="commands", exit_on_error=True)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -157,6 +169,18 @@ class FleetApp(DressedApp):
     def action_refresh(self) -> None:
         screen = self.screen
         self.service.poll_now(screen.machine_name if isinstance(screen, LiveScreen) else None)
+        if isinstance(screen, LiveScreen):
+            screen.note_refresh()
+
+    def action_copy_address(self) -> None:
+        screen = self.screen
+        names = screen.chosen_machines if isinstance(screen, LiveScreen) else ()
+        found = [machine for name in names if (machine := self.snapshot.find(name)) is not None]
+        if found:
+            addresses = [script_address(machine) for machine in found]
+            self.copy_to_clipboard("\n".join(addresses))
+            what = f"the address of {found[0].name}" if len(found) == 1 else f"{len(found)} addresses"
+            self.notify(clean("  ".join(addresses)), title=f"Copied {clean(what)}", markup=False)
 
     def action_pause(self) -> None:
         self.service.set_paused(not self.service.is_paused)
@@ -181,13 +205,15 @@ async def run_dashboard(service: FleetPort, look: Look | None = None) -> int:
     """Run the dashboard, and the service with it, until the operator leaves; answers the exit code."""
     import asyncio
 
-    app = FleetApp(service, look)
-    starting = asyncio.create_task(
-        service.start()
-    )  # the screen comes up while machines are still being asked
+    # The screen comes up while machines are still being asked.
+    starting = asyncio.create_task(service.start())
+    app = None
     try:
+        app = FleetApp(service, look, memory=await recall(service.ui_state))
         await app.run_async()
     finally:
+        if app is not None:
+            await app.save_memory()
         if not starting.done():
             starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)

@@ -64,6 +64,9 @@ class LiveScreen(Screen[None]):
         self.query_one(Footer).show_badge(snapshot)
         self.note_cursor()
 
+    def note_refresh(self) -> None:
+        """The operator asked for new values: lines may take new places."""
+
     def note_cursor(self) -> None:
         """Keys that need a machine come and go with it."""
         has_machine = self.current_machine is not None

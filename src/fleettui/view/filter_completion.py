@@ -46,6 +46,42 @@ def complete(text: str, suggestion: str) -> str:
     return text if piece is None else text[: piece.start] + suggestion
 
 
+def unfinished_field(text: str) -> Field | None:
+    """The field whose value is being typed at the end of the line; None: a name of a field, or a word."""
+    piece = _unfinished(text)
+    return None if piece is None else piece.field
+
+
+def unfinished_start(text: str) -> int:
+    """Where the piece that is being typed begins; the end of the line inside of a quote."""
+    piece = _unfinished(text)
+    return len(text) if piece is None else piece.start
+
+
+def begins_field(text: str) -> bool:
+    """True when the last piece of the line is a word that may become the name of a field."""
+    piece = _unfinished(text)
+    if piece is None or piece.field is not None or not piece.text:
+        return False
+    typed = piece.text.casefold()
+    return any(field.name.startswith(typed) for field in FIELDS)
+
+
+def complete_line(text: str, fleet: FleetSnapshot) -> str:
+    """The line as far as everything agrees that it can become, as a shell completes."""
+    start = unfinished_start(text)
+    typed = text[start:].casefold()
+    found = suggestions(text, fleet)
+    begun = [item for item in found if item.casefold().startswith(typed)] or list(found)
+    if not begun:
+        return text
+    common = begun[0]
+    for other in begun[1:]:
+        while not other.casefold().startswith(common.casefold()):
+            common = common[:-1]
+    return text if len(common) < len(text) - start or not common else text[:start] + common
+
+
 def quoted(value: str) -> str:
     """The value as the language reads it back."""
     value = clean(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual import events
 from textual.message import Message
 
 from fleettui.tui.widgets.cursor_view import CursorView
@@ -13,6 +14,13 @@ class FleetTable(CursorView[Row]):
 
     class ToggleAsked(Message):
         """The operator clicked the mark that expands a machine."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class TagAsked(Message):
+        """The operator clicked a machine while holding Ctrl."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
@@ -53,6 +61,15 @@ class FleetTable(CursorView[Row]):
 
     def click_header(self, x: int) -> None:
         self.post_message(self.HeaderClicked(x))
+
+    def on_click(self, event: events.Click) -> None:
+        """With Ctrl held a click tags; all else is the list's."""
+        index = self.scroll_offset.y + event.y - self.header_height
+        if event.ctrl and event.y >= self.header_height and index < len(self.lines):
+            event.stop()
+            event.prevent_default()
+            self.move_cursor(index)
+            self.post_message(self.TagAsked(self.lines[index].machine))
 
     def click_line(self, index: int, x: int) -> None:
         row = self.lines[index]

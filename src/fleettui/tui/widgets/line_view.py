@@ -40,6 +40,8 @@ class LineView(Generic[LinePart], ScrollView, can_focus=True, inherit_bindings=F
         super().__init__(id=id)
         self.lines: Sequence[LinePart] = ()
         self.header: Paintable | None = None
+        self.nothing: Paintable = NO_LINE
+        """Stands in place of the lines when there are none."""
         self.shift = 0
         """Lines by which to scroll along with the next lines shown, so that what the eye is on stays."""
         self._painting = Painting(self)
@@ -83,6 +85,13 @@ class LineView(Generic[LinePart], ScrollView, can_focus=True, inherit_bindings=F
         self._repaint([y + self.header_height for y in changed])
         return len(changed)
 
+    def show_nothing(self, line: Paintable) -> None:
+        """Take over what stands there while there are no lines."""
+        if line != self.nothing:
+            self.nothing = line
+            if not self.lines:
+                self._repaint([self.header_height])
+
     def _keep_place(self) -> None:
         offset = max(0, min(self.scroll_offset.y + self.shift, self.max_scroll_y))
         self.shift = 0
@@ -99,7 +108,7 @@ class LineView(Generic[LinePart], ScrollView, can_focus=True, inherit_bindings=F
         return range(start, min(len(self.lines), start + self.page_height))
 
     def _visible(self) -> list[Paintable]:
-        shown: list[Paintable] = [self.lines[index] for index in self.visible_range()]
+        shown: list[Paintable] = [self.lines[index] for index in self.visible_range()] or [self.nothing]
         return shown + [NO_LINE] * (self.page_height - len(shown))
 
     def _repaint(self, rows: Iterable[int]) -> None:
@@ -131,6 +140,8 @@ class LineView(Generic[LinePart], ScrollView, can_focus=True, inherit_bindings=F
                 strips.append(strip_of(self.header, width, HEADER_CLASS))
             elif 0 <= index < len(lines):
                 strips.append(strip_of(lines[index], width, self.backdrop_of(index)))
+            elif index == 0:
+                strips.append(strip_of(self.nothing, width))
             else:
                 strips.append(strip_of(NO_LINE, width))
         start, end = crop.column_span

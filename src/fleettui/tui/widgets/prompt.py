@@ -115,7 +115,10 @@ class Prompt(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         question = self.question
-        if question is None or (question.is_wrong is not None and question.is_wrong(event.value)):
+        if question is None:
+            return
+        if question.is_wrong is not None and question.is_wrong(event.value):
+            self._show_hint(event.value)  # it may say more now
             return
         self.close()
         question.on_answer(event.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class Expansion:
@@ -14,6 +14,20 @@ class Expansion:
         self._everyone: bool | None = None
         self._fits = False
         self._shape: object = None
+
+    @property
+    def everyone(self) -> bool | None:
+        """The operator opened or closed all; None: the rule holds."""
+        return self._everyone
+
+    def choices(self, names: Iterable[str]) -> dict[str, bool]:
+        """What the operator chose for single ones of these machines."""
+        return {name: self._chosen[name] for name in names if name in self._chosen}
+
+    def restore(self, everyone: bool | None, chosen: Mapping[str, bool]) -> None:
+        """As it was left in another run."""
+        self._everyone = everyone
+        self._chosen = dict(chosen)
 
     def is_open(self, name: str) -> bool:
         """True when the machine shows more than its own line."""

@@ -9,6 +9,7 @@ from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.layout import Layout
 from fleettui.view.machine_view import TrendOf
 from fleettui.view.rows import Row, count_rows, machine_rows
+from fleettui.view.tagging import tagged_cells
 from fleettui.view.ticking import is_ticking
 
 
@@ -17,7 +18,12 @@ class _Kept(NamedTuple):
     second: int
     layout: Layout
     is_open: bool
+    is_tagged: bool
     rows: tuple[Row, ...]
+
+    def is_drawn_so(self, layout: Layout, is_open: bool, is_tagged: bool) -> bool:
+        """True when the rows only depend on snapshot and time."""
+        return self.layout is layout and self.is_open == is_open and self.is_tagged == is_tagged
 
 
 class FleetRows:
@@ -37,23 +43,33 @@ class FleetRows:
         layout: Layout,
         opened: Collection[str],
         visible: Collection[str],
+        tagged: Collection[str] = (),
     ) -> list[Row]:
         """All rows; those of machines out of sight may be old as long as their number is right."""
         rows: list[Row] = []
         for snapshot in machines:
             name = snapshot.name
-            rows += self._rows_of_one(snapshot, now, layout, name in opened, name in visible)
-        if len(self._kept) > len(machines):
-            names = {snapshot.name for snapshot in machines}
-            self._kept = {name: kept for name, kept in self._kept.items() if name in names}
+            rows += self._rows_of_one(snapshot, now, layout, name in opened, name in visible, name in tagged)
         return rows
 
+    def keep_only(self, declared: Sequence[MachineSnapshot]) -> None:
+        """Drop rows of machines that are gone; those that a filter hides are kept for its end."""
+        if len(self._kept) > len(declared):
+            names = {snapshot.name for snapshot in declared}
+            self._kept = {name: kept for name, kept in self._kept.items() if name in names}
+
     def _rows_of_one(
-        self, snapshot: MachineSnapshot, now: float, layout: Layout, is_open: bool, is_visible: bool
+        self,
+        snapshot: MachineSnapshot,
+        now: float,
+        layout: Layout,
+        is_open: bool,
+        is_visible: bool,
+        is_tagged: bool,
     ) -> tuple[Row, ...]:
         kept = self._kept.get(snapshot.name)
         second = int(now)
-        if kept is not None and kept.layout is layout and kept.is_open == is_open:
+        if kept is not None and kept.is_drawn_so(layout, is_open, is_tagged):
             if kept.snapshot is snapshot and (
                 kept.second == second or not is_visible or not is_ticking(snapshot, now, layout.interval_s)
             ):
@@ -61,8 +77,10 @@ class FleetRows:
             if not is_visible and count_rows(snapshot, now, layout, is_expanded=is_open) == len(kept.rows):
                 return kept.rows
         rows = machine_rows(snapshot, now, layout, is_expanded=is_open, trend_of=self.trend_of)
+        if is_tagged:
+            rows = tuple(row._replace(cells=tagged_cells(row.cells, layout.glyphs)) for row in rows)
         self.built += 1
         if kept is not None and kept.rows == rows:
             rows = kept.rows  # the same objects: nothing to compare, nothing to paint
-        self._kept[snapshot.name] = _Kept(snapshot, second, layout, is_open, rows)
+        self._kept[snapshot.name] = _Kept(snapshot, second, layout, is_open, is_tagged, rows)
         return rows

@@ -1,0 +1,82 @@
+"""An app that opens as it was left, and that knows when the operator last touched anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual import events
+
+from fleettui.tui.dressed import DressedApp
+from fleettui.tui.memory import Memory, text_in
+from fleettui.tui.port import Look
+
+if TYPE_CHECKING:
+    from fleettui.fleet.ui_state import UiState
+
+SAVE_S = 3.0
+"""What changed is stored this often at most: a terminal that dies takes no more with it."""
+LOAD_TIMEOUT_S = 1.0
+"""A state folder that does not answer holds the screen up no longer."""
+APP = "app"
+"""The app's own part of the memory: `screen` on top, `commands` typed."""
+
+
+class RememberingApp(DressedApp):
+    """Has a memory, stored whenever it changed."""
+
+    def __init__(
+        self, look: Look | None, memory: Memory | None, state: UiState | None, clock: Callable[[], float]
+    ) -> None:
+        self.memory = memory or Memory()
+        """What is shown, for the next run."""
+        top = text_in(self.memory.part(APP), "screen")
+        if top in self.MODES:  # another version may have had other screens
+            self.DEFAULT_MODE = top  # type: ignore[misc]  # Textual reads it from the app itself
+        self._state = state
+        self._input_clock = clock
+        self._touched_at = float("-inf")
+        self._is_saving = False
+        super().__init__(look)
+
+    def on_mount(self) -> None:
+        if self._state is not None:
+            self.set_interval(SAVE_S, self.save_memory)
+
+    async def save_memory(self) -> None:
+        """Store what changed; what cannot be stored now is tried again, and the service's notices say why."""
+        if self._state is None or self._is_saving:
+            return
+        changes = self.memory.take_changes()
+        if not changes:
+            return
+        self._is_saving = True
+        try:
+            if not await self._state.save(changes):
+                self.memory.give_back(changes)
+        finally:
+            self._is_saving = False
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.InputEvent):
+            self._touched_at = self._input_clock()
+        await super().on_event(event)
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since the last key or mouse."""
+        now = self._input_clock()
+        self._touched_at = min(self._touched_at, now)  # the clock may have been set back
+        return now - self._touched_at
+
+
+async def recall(state: UiState | None) -> Memory:
+    """What the last run left; nothing where there is no state folder or it does not answer."""
+    import asyncio
+
+    if state is None:
+        return Memory()
+    try:
+        return Memory(await asyncio.wait_for(state.load(), LOAD_TIMEOUT_S))
+    except TimeoutError:
+        return Memory()
