@@ -96,6 +96,8 @@ def run(command: list[str], environment: dict[str, str]) -> str:
         ("fleettui route x --tag ", {"edge "}),
         ("fleettui route ll", {"llama3.1:8b", "llama3.1:70b"}),
         ("fleettui --route q", {"qwen3:8b "}),
+        ("fleettui pick ll", {"llama3.1:8b", "llama3.1:70b"}),
+        ("fleettui pick --format u", {"url "}),
         ("fleettui --route=q", {"qwen3:8b "}),
         ("fleettui --readonly --route llama3.1:7", {"70b "}),
         ("fleettui --route x --format t", {"tsv "}),

@@ -19,7 +19,7 @@ def test_version_is_one_line_on_stdout(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("status",), ("route",), ("machines",), ("machines", "check"), ("demo",)]
+    "command", [(), ("status",), ("route",), ("pick",), ("machines",), ("machines", "check"), ("demo",)]
 )
 def test_each_help_lists_its_exit_codes_on_stdout(cli: Cli, command: tuple[str, ...]) -> None:
     done = cli(*command, "--help")
@@ -38,6 +38,9 @@ def test_each_help_lists_its_exit_codes_on_stdout(cli: Cli, command: tuple[str, 
         ("route", "m", "--min-free-vram", "lots"),
         ("route", "m", "--format", "xml"),
         ("route", " "),
+        ("pick", " "),
+        ("pick", "m", "n"),
+        ("pick", "--format", "json"),
         ("status", "--interval", "0"),
         ("demo", "--machines", "0"),
         ("demo", "--machines", "301"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from builders import NOW, make_engine, make_fleet, make_machine, make_offline, make_pending, make_snapshot
 from fleettui.decide.serving import list_serving
 from fleettui.model.machine import EngineEndpoint
+from fleettui.model.route import EXIT_NO_DATA, EXIT_NONE_ELIGIBLE
 from fleettui.model.snapshot import MaintenanceFlag
 from fleettui.view.route_text import format_one
 
@@ -22,7 +23,7 @@ def test_every_engine_that_answers_is_listed_in_the_fleets_order() -> None:
     two = replace(two, engines=(make_engine(), make_engine(port=11500)))
     found = list_serving(make_fleet(make_snapshot("ada"), two), NOW)
     assert [item.address for item in found.engines] == ["ada.lan:11434", "bora.lan:11434", "10.0.0.9:80"]
-    assert found.rejected == ()
+    assert (found.rejected, found.exit_code) == ((), 0)
     assert format_one(found.engines[2], "url") == "http://10.0.0.9:80"
     assert format_one(found.engines[0], "tsv") == "ada\tada.lan\t11434"
     assert format_one(found.engines[0], "env") == "export OLLAMA_HOST=ada.lan:11434"
@@ -47,9 +48,9 @@ def test_the_others_have_all_their_reasons() -> None:
         ("pve52", ("offline", "maintenance")),
         ("kiosk", ("not_approved",)),
     ]
-    assert not found.has_no_data
+    assert found.exit_code == EXIT_NONE_ELIGIBLE
 
 
 def test_no_machine_with_data_is_told_apart_from_none_that_may_be_used() -> None:
-    assert list_serving(make_fleet(make_offline(), make_pending()), NOW).has_no_data
-    assert list_serving(make_fleet(), NOW).has_no_data
+    assert list_serving(make_fleet(make_offline(), make_pending()), NOW).exit_code == EXIT_NO_DATA
+    assert list_serving(make_fleet(), NOW).exit_code == EXIT_NO_DATA

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
-import time
 from argparse import Namespace
 from pathlib import Path
 
-from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
-from fleettui.config.paths import resolve_settings_file
+from fleettui.cli.look import look_of
 
 LOG_BYTES = 1 << 20
 
@@ -24,27 +22,11 @@ def run_dashboard(folders: Folders) -> int:
     """Run the dashboard until the operator quits."""
     from fleettui.cli.serving import make_service, run_serving
     from fleettui.tui.app import run_dashboard as run_app
-    from fleettui.tui.key_check import key_problems
-    from fleettui.tui.look_check import look_problems
-    from fleettui.tui.port import Look
-    from fleettui.view.bars import Thresholds
 
     log_to_file(folders)
-    dress = folders.appearance
-    look = Look(
-        theme=dress.theme,
-        glyphs="ascii" if dress.glyphs == "ascii" else "unicode",
-        has_color=dress.has_color,
-        keys=dress.keys,
-        is_readonly=folders.is_readonly,
-        columns=dress.columns,
-        thresholds=Thresholds(*dress.limits),
-        utc_offset_s=time.localtime().tm_gmtoff,
-    )
-    problems = [*look_problems(look), *(f"keys.{action}: {text}" for action, text in key_problems(look.keys))]
-    if problems:
-        raise CommandError(f"{resolve_settings_file()} cannot be followed", *problems)
-    return run_serving(run_app(make_service(folders, "dashboard", dress.history_minutes), look))
+    look = look_of(folders)
+    service = make_service(folders, "dashboard", folders.appearance.history_minutes)
+    return run_serving(run_app(service, look))
 
 
 def log_to_file(folders: Folders) -> None:

@@ -93,6 +93,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog="fleettui")
     _add_status(commands, options)
     _add_route(commands, options)
+    _add_pick(commands, options)
     _add_maintenance(commands, options)
     _add_machines(commands, options)
     _add_events(commands, options)
@@ -178,6 +179,12 @@ def _add_route(commands: Any, options: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="name[:tag]; `x` is `x:latest`, case does not matter")
     _add_options(parser, ROUTE_OPTIONS)
+
+
+def _add_pick(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.pick_grammar import CODES, DESCRIPTION, add_pick_options
+
+    add_pick_options(_add(commands, "pick", options, DESCRIPTION, CODES))
 
 
 def _add_machines(commands: Any, options: argparse.ArgumentParser) -> None:

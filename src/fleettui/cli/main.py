@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
-_TITLES = frozenset({"status", "route", "machines", "maintenance", "config", "events", "logs", "demo"})
+_TITLES = frozenset(
+    {"status", "route", "pick", "machines", "maintenance", "config", "events", "logs", "demo"}
+)
 
 
 def run() -> None:
@@ -103,6 +105,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.completion import completion_command
 
         return completion_command
+    if arguments.command == "pick":
+        from fleettui.cli.pick import pick_command
+
+        return pick_command
     if arguments.command == "logs":
         from fleettui.cli.logs import logs_command
 

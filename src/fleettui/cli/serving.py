@@ -57,7 +57,10 @@ def make_service(folders: Folders, writer: str, history_minutes: float | None = 
         state_dir=folders.state_dir,
         history_minutes=history_minutes,
     )
-    keeper = SnapshotKeeper(folders.state_dir, writer)
+    return FleetService(settings, make_connector(folders), SnapshotKeeper(folders.state_dir, writer))
+
+
+def make_connector(folders: Folders) -> Connector:
+    """Connections that are kept."""
     # Keepalives go by the same rule as the silence of the fact channel: 3 intervals, 6 s at least.
-    connector = Connector(ConnectorSettings.from_environment(silence_s=silence_limit_s(folders.interval_s)))
-    return FleetService(settings, connector, keeper)
+    return Connector(ConnectorSettings.from_environment(silence_s=silence_limit_s(folders.interval_s)))

@@ -6,23 +6,17 @@ from fleettui.decide.candidates import engine_address
 from fleettui.decide.filters import NO_DATA_CODES, age_limit_s, data_age_s, data_rejection, trust_rejection
 from fleettui.decide.matching import is_usable_engine
 from fleettui.decide.routing import engine_down, operator_rejections
-from fleettui.model.record import dataclass
-from fleettui.model.route import RejectedMachine, Rejection, RouteQuery, ServingEngine
+from fleettui.model.route import (
+    EXIT_NO_DATA,
+    EXIT_NONE_ELIGIBLE,
+    EXIT_ROUTED,
+    RejectedMachine,
+    Rejection,
+    RouteQuery,
+    ServingEngine,
+    ServingList,
+)
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-
-
-@dataclass(frozen=True, slots=True)
-class ServingList:
-    """All engines that answer, and why the other machines have none."""
-
-    engines: tuple[ServingEngine, ...]
-    """In the fleet's order."""
-    rejected: tuple[RejectedMachine, ...]
-
-    @property
-    def has_no_data(self) -> bool:
-        """No machine gave usable data."""
-        return not self.engines and all(NO_DATA_CODES.intersection(item.codes) for item in self.rejected)
 
 
 def list_serving(fleet: FleetSnapshot, now: float) -> ServingList:
@@ -40,7 +34,11 @@ def list_serving(fleet: FleetSnapshot, now: float) -> ServingList:
         for engine in filter(is_usable_engine, snapshot.engines):
             host, port, url = engine_address(machine, engine)
             engines.append(ServingEngine(machine.name, host, port, url, engine.kind))
-    return ServingList(tuple(engines), tuple(rejected))
+    exit_code = EXIT_ROUTED
+    if not engines:
+        has_no_data = all(NO_DATA_CODES.intersection(item.codes) for item in rejected)
+        exit_code = EXIT_NO_DATA if has_no_data else EXIT_NONE_ELIGIBLE
+    return ServingList(tuple(engines), tuple(rejected), exit_code)
 
 
 def _rejections(

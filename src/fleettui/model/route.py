@@ -191,3 +191,14 @@ class RouteDecision:
     warnings: tuple[RouteWarning, ...] = ()
     nearest: tuple[str, ...] = ()
     """Known names most like an unknown one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingList:
+    """Every engine that takes requests now, and why the other machines have none."""
+
+    engines: tuple[ServingEngine, ...]
+    """In the fleet's order."""
+    rejected: tuple[RejectedMachine, ...]
+    exit_code: int
+    """As of a decision: 0, or why there is none."""

@@ -21,13 +21,14 @@ class DressedApp(TerminalApp):
     """In the sentence that says it failed."""
     INSTEAD: ClassVar[str] = "`fleettui status` works without the dashboard"
     """What the operator can do then."""
+    DRIVER: ClassVar[type[TerminalDriver]] = TerminalDriver
 
     def __init__(self, look: Look | None = None) -> None:
         self.look = look or Look()
         if not self.look.has_color:
             os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
         has_color = "NO_COLOR" not in os.environ
-        super().__init__(driver_class=TerminalDriver, ansi_color=None if has_color else True)
+        super().__init__(driver_class=self.DRIVER, ansi_color=None if has_color else True)
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = (self.look.theme or DARK) if has_color else "ansi-dark"

@@ -1,0 +1,71 @@
+"""`fleettui pick [MODEL]`: a list on the terminal, the answer alone on stdout."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from fleettui.cli import diagnostics, output
+from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
+from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.model.route import RouteQuery
+
+
+def pick_command(arguments: Namespace) -> int:
+    """Draw the list, print what was picked."""
+    if arguments.model is not None and not arguments.model.strip():
+        raise CommandError("the model's name is empty", "see: fleettui pick --help")
+    folders = resolve_folders(arguments)
+    _check_machines(folders)
+    return _pick(folders, None if arguments.model is None else RouteQuery(arguments.model), arguments.format)
+
+
+def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
+    from fleettui.cli.dashboard import log_to_file
+    from fleettui.cli.look import look_of
+    from fleettui.cli.serving import make_connector, run_serving
+    from fleettui.fleet.latest import LatestFleet
+    from fleettui.fleet.service import FleetSettings
+    from fleettui.tui.pick.app import Picked, PickQuestion, run_picker
+    from fleettui.tui.pick.terminal import find_terminal
+    from fleettui.view.picking import failure_lines
+    from fleettui.view.route_text import format_one
+
+    look, terminal = look_of(folders), find_terminal()
+    if terminal is None:
+        raise CommandError(
+            "there is no terminal to draw on: neither stderr nor /dev/tty is one",
+            "in a script: fleettui route MODEL",
+        )
+    log_to_file(folders)
+    settings = FleetSettings(folders.machines_dir, folders.interval_s, state_dir=folders.state_dir)
+    source = LatestFleet(settings, lambda: make_connector(folders))
+    picked = Picked()
+
+    async def work() -> int:
+        nonlocal picked
+        picked = await run_picker(source, PickQuestion(query, form), look, terminal)
+        return picked.return_code
+
+    exit_code = run_serving(work())
+    if exit_code != EXIT_OK:
+        return exit_code
+    if picked.answer is not None:
+        output.write_lines([format_one(picked.answer, form)])
+        return EXIT_OK
+    if picked.failure is not None:
+        diagnostics.say_all(failure_lines(picked.failure))
+        return picked.failure.exit_code
+    return EXIT_NEGATIVE
+
+
+def _check_machines(folders: Folders) -> None:
+    """Broken files are named before the screen is taken. Raises CommandError when there is no machine."""
+    from fleettui.cli.polling import check_folder, report_broken_files
+    from fleettui.config.machine_folder import load_machines
+    from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+
+    files = load_machines(folders.machines_dir)
+    machines = tuple(map(MachineSnapshot, files.machines))
+    fleet = FleetSnapshot(0, 0.0, folders.interval_s, machines, files.problems, folders.machines_dir)
+    report_broken_files(fleet, folders)
+    check_folder(fleet, folders)

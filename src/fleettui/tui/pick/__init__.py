@@ -1,0 +1,1 @@
+"""The picker of `fleettui pick`: a small app of its own."""
