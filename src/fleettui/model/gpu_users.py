@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from fleettui.model.gpu import GpuProcess
 from fleettui.model.machine import EngineKind
+from fleettui.model.readings import LoadedModel
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _WORDS: tuple[tuple[str, EngineKind], ...] = (
     ("ollama", "ollama"),
@@ -31,6 +36,13 @@ def is_declared_kind(snapshot: MachineSnapshot, kind: EngineKind) -> bool:
     """True when the file has an engine of that kind, or one that starts such processes."""
     declared = {engine.kind for engine in snapshot.machine.engines} or {"ollama"}
     return kind in declared or (kind == "llamacpp" and "llamaswap" in declared)
+
+
+def may_hold(process: GpuProcess, copies: Iterable[LoadedModel]) -> bool:
+    """True when the engine of one of the copies may run its models in such a process: vLLM never holds what
+    Ollama has loaded. A bare llama-server may be anybody's, llama-swap starts what it is told to."""
+    kind = engine_kind_of(process)
+    return kind in (None, "llamacpp") or any(copy.engine in (kind, "llamaswap") for copy in copies)
 
 
 def undeclared_engines(snapshot: MachineSnapshot) -> dict[EngineKind, list[GpuProcess]]:

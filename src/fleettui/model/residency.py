@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.gpu import GpuProcess, cards_of_uuids
+from fleettui.model.gpu_users import may_hold
 from fleettui.model.readings import LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
@@ -83,7 +84,7 @@ def _copies_of_pids(
         copy = copy_of_process(process, copies)
         if copy is not None:
             named[process.pid] = copy
-        elif is_runner(process):
+        elif is_runner(process) and may_hold(process, copies):
             before = sizes.get(process.pid, 0)
             if isinstance(before, Unknown) or isinstance(process.used_mib, Unknown):
                 sizes[process.pid] = Unknown()
