@@ -35,6 +35,7 @@ TONES_CSS = """
     &:ansi > .tone--title { text-style: dim; }
     &:ansi > .tone--bar-dim { text-style: dim; }
     &:nocolor > .tone--bad { text-style: bold; }
+    &:ansi > .tone--bad { text-style: bold; }
     &:ansi > .line--cursor { text-style: reverse; background: $background; }
 """
 """Rules for a widget that paints cells; goes inside the rule of the widget."""

@@ -15,7 +15,7 @@ class Footer(CellBlock):
     """One line instead of Textual's widget for each key: it paints once, and only when keys change."""
 
     DEFAULT_CSS = """
-    Footer { background: $panel; }
+    Footer { background: $line-footer; }
     """
 
     def __init__(self) -> None:

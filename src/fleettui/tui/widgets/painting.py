@@ -95,7 +95,10 @@ class Painting:
             style = widget.get_component_rich_style(class_of(tone))
             if backdrop is not None:
                 ground = widget.get_component_rich_style(backdrop)
-                style += Style(bgcolor=ground.bgcolor, bold=ground.bold, reverse=ground.reverse)
+                if ground.reverse:  # one colour: runs in the reverse of each tone's would be a patchwork
+                    style = Style(bold=style.bold, reverse=True)
+                else:
+                    style += Style(bgcolor=ground.bgcolor, bold=ground.bold)
             sample = [Segment("x", style)]
             for (
                 line_filter

@@ -45,15 +45,15 @@ class Prompt(Vertical):
 
     BINDINGS = bindings_for("prompt")
     DEFAULT_CSS = """
-    Prompt { height: auto; display: none; background: $panel; }
+    Prompt { height: auto; display: none; background: $line-footer; }
     Prompt Horizontal { height: 1; }
-    Prompt #prompt-label { width: auto; background: $panel; }
+    Prompt #prompt-label { width: auto; background: $line-footer; }
     Prompt #prompt-hint { background: $background; }
     Prompt Input {
         width: 1fr; height: 1; border: none; padding: 0;
-        background: $panel; color: $tone-strong;
+        background: $line-footer; color: $tone-strong;
     }
-    Prompt Input:focus { border: none; background-tint: $panel 0%; }
+    Prompt Input:focus { border: none; background-tint: $line-footer 0%; }
     Prompt Input > .input--placeholder { color: $tone-dim; }
     """
 
