@@ -10,7 +10,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model_fleets import crowd, host, mixed_fleet
 
 from builders import GIB, NOW, make_copy, make_fleet
 from fleettui.model.snapshot import FleetSnapshot
@@ -33,6 +32,7 @@ from fleettui.view.model_rows import ModelRow, copy_key, count_model_rows, is_li
 from fleettui.view.model_summary import legend_cells, models_state, models_summary, no_model
 from fleettui.view.sorting import SortOrder
 from fleettui.view.text import cell_width
+from model_fleets import crowd, host, mixed_fleet
 
 MATRIX_130 = """
    model               copies     VRAM ▾  on GPU  expires   installed  declared   ada  app-h bora  dora  hoppe kiosk pve52
@@ -59,14 +59,14 @@ MATRIX_130 = """
      ✗ bora                                                 declared, not installed
 """
 CLOSED_200 = """
-   model               copies     VRAM ▾  on GPU  expires              installed  declared    ada   app-hos  bora    dora   hopper   kiosk   pve52   note
- ▸ llama3.1:70b             2   79.2 GiB   100 %  4m ada                       2       3/4     ●       ✗                       ●               ●     not installed on app-host …
- ▸ mixtral:8x22b            1   74.0 GiB   100 %  56m hopper                   1         1                                     ●
- ▸ qwen2.5:32b              1   16.0 GiB    83 %  pinned                       3         1     ·               ◐       ·                             another digest on dora
- ▸ nomic-embed-text         1    0.6 GiB   100 %  pinned                       1               ●
- ▸ phi3:mini                1    0.0 GiB     CPU  1m app-host                  1         2             ○                               ?
- ▸ gpt-oss:120b-cloud                                                                                  c                                             runs elsewhere (cloud)
- ▸ mistral:7b                                                                          0/1                     ✗                                     not installed on bora
+   model               copies     VRAM ▾  on GPU  expires              installed  declared   ada  app-h bora  dora  hoppe kiosk pve52  note
+ ▸ llama3.1:70b             2   79.2 GiB   100 %  4m ada                       2       3/4    ●     ✗                 ●           ●    not installed on app-host; 39.6 GiB more than one needs …
+ ▸ mixtral:8x22b            1   74.0 GiB   100 %  56m hopper                   1         1                            ●
+ ▸ qwen2.5:32b              1   16.0 GiB    83 %  pinned                       3         1    ·           ◐     ·                      another digest on dora
+ ▸ nomic-embed-text         1    0.6 GiB   100 %  pinned                       1              ●
+ ▸ phi3:mini                1    0.0 GiB     CPU  1m app-host                  1         2          ○                       ?
+ ▸ gpt-oss:120b-cloud                                                                               c                                  runs elsewhere (cloud)
+ ▸ mistral:7b                                                                          0/1                ✗                            not installed on bora
 """
 LIST_80 = """
    model              copies    VRAM ▾ on GPU expires  machines

@@ -181,6 +181,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("theme", "", "", "theme", "Choose the colours", ("everywhere",)),
     Action("command", "colon", ":", "command", "Type a command by its name", rank=30, is_command=False),
     Action("show_fleet", "1", "1", "fleet", "All machines", rank=20, command="fleet"),
+    Action("show_models", "2", "2", "models", "Which model lies on which machine", rank=21, command="models"),
     Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
     Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline", "logs"), rank=5),
     Action("cursor_down", "down,j", "↓ j", "down", "One line down", ("lines",), is_command=False),

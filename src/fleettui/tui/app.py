@@ -26,6 +26,7 @@ from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
+from fleettui.tui.screens.models.screen import ModelsScreen
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.text import clean
 
@@ -34,6 +35,7 @@ INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 
 TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (
     ("fleet", FleetScreen),
+    ("models", ModelsScreen),
     ("events", EventsScreen),
 )
 """What 1 to 5 show, by name. Each keeps a stack of screens of its own, so that going there is instant."""
@@ -134,6 +136,9 @@ class FleetApp(RememberingApp):
 
     def action_show_fleet(self) -> None:
         self.show_top_screen("fleet")
+
+    def action_show_models(self) -> None:
+        self.show_top_screen("models")
 
     def action_show_events(self) -> None:
         self.show_top_screen("events")

@@ -11,7 +11,7 @@ from fleettui.view.text import cell_width, clean, clip
 
 INDENT = 3
 """Columns before a model's name, for the mark that expands it."""
-NOTE_MIN, NOTE_COMFORT = 26, 44
+NOTE_MIN, NOTE_COMFORT = 26, 58
 _MODEL_MIN, _MODEL_MAX = 14, 44
 _LIST_MIN, _LIST_COMFORT = 12, 24
 """The least that a list of machines takes; what it keeps when columns that are good to know come."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from fleettui.model.unknown import known_or
-from fleettui.view.cells import Cell, Cells, fit_cells, join_cells, width_of
+from fleettui.view.cells import Cell, Cells, fit_cells, text_of, width_of
 from fleettui.view.model_copy_lines import BELOW, holding_lines
 from fleettui.view.model_holdings import Holding, HoldingState
 from fleettui.view.model_layout import ModelLayout, ModelPlace, at_places, centered, in_signs
 from fleettui.view.model_matrix import ModelLine
 from fleettui.view.model_words import (
+    brief_spare_text,
     expiry_cells,
     gpu_share_cell,
     note_cells,
@@ -137,13 +138,13 @@ def _notes_below(line: ModelLine, layout: ModelLayout) -> list[Cells]:
     """What the lines of the machines do not say: duplicates, where the note's column has no room for it."""
     if not line.figures.spare_copies:
         return []
-    parts = note_parts(line)
     place = layout.place_of("note")
-    if place is not None and width_of(join_cells([(part,) for part in parts], "; ")) <= place.width:
+    note = () if place is None else note_cells(note_parts(line), place.width, layout.glyphs)
+    if brief_spare_text(line.figures) in text_of(note):
         return []
     text = spare_text(line.figures)
     if len(BELOW) + len(text) >= layout.width:
-        text = text.partition(", ")[2] or text
+        text = brief_spare_text(line.figures)
     return [in_signs((Cell(BELOW), Cell(text)), layout)]
 
 
@@ -160,7 +161,7 @@ def _declared_cells(line: ModelLine) -> Cells:
         return ()
     if not figures.missing:
         return (Cell(str(figures.declared)),)
-    return (Cell(f"{figures.declared - figures.missing}/{figures.declared}", "bad"),)
+    return (Cell(f"{figures.declared - figures.missing}/{figures.declared}", "warn"),)
 
 
 def _list_cells(line: ModelLine, layout: ModelLayout, width: int) -> Cells:

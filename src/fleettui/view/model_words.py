@@ -100,6 +100,12 @@ def spare_text(figures: ModelFigures) -> str:
     return f"{copies}, {least}{bytes_gib(figures.spare_bytes)} GiB more than one needs"
 
 
+def brief_spare_text(figures: ModelFigures) -> str:
+    """The same beside the number of copies: `39.6 GiB more than one needs`."""
+    text = spare_text(figures)
+    return text.partition(", ")[2] or text
+
+
 def note_parts(line: ModelLine) -> list[Cell]:
     """What is worth a look, most urgent first."""
     figures = line.figures
@@ -110,7 +116,7 @@ def note_parts(line: ModelLine) -> list[Cell]:
     if figures.drifting:
         parts.append(Cell(f"another digest on {_some(_drifting(line))}", "warn"))
     if figures.spare_copies:
-        parts.append(Cell(spare_text(figures)))
+        parts.append(Cell(brief_spare_text(figures)))
     if figures.old_copies:
         parts.append(Cell(f"{count(figures.old_copies, 'copy', 'copies')} on machines not heard now", "dim"))
     if any(holding.state == "cloud" for holding in line.holdings):
