@@ -94,9 +94,13 @@ class FleetApp(RememberingApp):
         self.painter.request()
 
     def _paint(self) -> None:
+        if not self.is_running:  # the way out takes the widgets away one by one
+            return
         screen = self.screen_stack[-1] if self.screen_stack else None
         if isinstance(screen, LiveScreen) and screen.is_mounted:  # under a modal nothing is painted
             screen.paint(self.snapshot, self.clock())
+        elif isinstance(screen, LiveDialog) and screen.is_mounted:
+            screen.show_snapshot(self.snapshot, self.clock())
 
     def open_machine(self, name: str, tab: str | None = None) -> None:
         """Show everything known of a machine: that tab of it, else the first."""
