@@ -178,7 +178,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pause", "p", "p", "pause", "Stop asking the machines, or go on", rank=7),
     Action("faster", "plus,equals_sign", "+", "faster", "Ask more often", rank=8),
     Action("slower", "minus", "-", "slower", "Ask less often", rank=9),
-    Action("theme", "", "", "theme", "Choose the colours", ("everywhere",)),
+    Action("theme", "", "", "theme", "Choose the colours", ("everywhere",), takes="[NAME]"),
     Action("command", "colon", ":", "command", "Type a command by its name", rank=30, is_command=False),
     Action("show_fleet", "1", "1", "fleet", "All machines", rank=20, command="fleet"),
     Action("show_models", "2", "2", "models", "Which model lies on which machine", rank=21, command="models"),

@@ -134,6 +134,8 @@ class FleetApp(RememberingApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What does not apply is neither run nor listed."""
+        if action == "theme" and not self.has_color:
+            return False
         screen = self.screen_stack[-1] if self.screen_stack else None
         has_machine = isinstance(screen, LiveScreen) and screen.current_machine is not None
         return is_offered(action, has_machine=has_machine, is_readonly=self.look.is_readonly)
@@ -171,9 +173,6 @@ class FleetApp(RememberingApp):
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen(actions_now(self.screen), self.look.glyph_set))
-
-    def action_theme(self) -> None:
-        self.search_themes()
 
     def action_refresh(self) -> None:
         screen = self.screen

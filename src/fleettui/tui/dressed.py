@@ -6,9 +6,12 @@ import logging
 import os
 from typing import ClassVar
 
+from textual.command import CommandPalette
+
+from fleettui.tui.ascii import ASCII_CLASS, ASCII_CSS, use_scrollbars
 from fleettui.tui.port import Look
 from fleettui.tui.terminal import TerminalApp, TerminalDriver
-from fleettui.tui.themes import DARK, THEMES, tone_variables
+from fleettui.tui.themes import ANSI, DARK, THEMES, tone_variables
 
 log = logging.getLogger(__name__)
 
@@ -22,19 +25,36 @@ class DressedApp(TerminalApp):
     INSTEAD: ClassVar[str] = "`fleettui status` works without the dashboard"
     """What the operator can do then."""
     DRIVER: ClassVar[type[TerminalDriver]] = TerminalDriver
+    DEFAULT_CSS = f"""
+    DressedApp {{{ASCII_CSS}}}
+    """
 
     def __init__(self, look: Look | None = None) -> None:
         self.look = look or Look()
         if not self.look.has_color:
             os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
-        has_color = "NO_COLOR" not in os.environ
-        super().__init__(driver_class=self.DRIVER, ansi_color=None if has_color else True)
+        self.has_color = "NO_COLOR" not in os.environ
+        """False: a theme would change nothing."""
+        super().__init__(driver_class=self.DRIVER, ansi_color=None if self.has_color else True)
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = (self.look.theme or DARK) if has_color else "ansi-dark"
+        self.theme = (self.look.theme or self.last_theme or DARK) if self.has_color else ANSI
+        is_ascii = self.look.glyph_set.is_ascii
+        self.set_class(is_ascii, ASCII_CLASS)
+        use_scrollbars(is_ascii=is_ascii)
         self.animation_level = "none"  # each frame of an animation is a repaint, sent over the operator's SSH
         if self.look.keys:
             self.set_keymap(dict(self.look.keys))
+
+    @property
+    def last_theme(self) -> str:
+        """What was chosen in an earlier run; empty: nothing."""
+        return ""
+
+    def action_command_palette(self) -> None:
+        """Textual's palette, with words of ours in its line."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(CommandPalette(placeholder="Find a command", id="--command-palette"))
 
     def get_css_variables(self) -> dict[str, str]:
         """Textual's variables and the colours of our tones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -10,6 +11,8 @@ from textual import events
 from fleettui.tui.dressed import DressedApp
 from fleettui.tui.memory import Memory, text_in
 from fleettui.tui.port import Look
+from fleettui.tui.theme_menu import theme_menu
+from fleettui.tui.themes import theme_names
 
 if TYPE_CHECKING:
     from fleettui.fleet.ui_state import UiState
@@ -19,7 +22,7 @@ SAVE_S = 3.0
 LOAD_TIMEOUT_S = 1.0
 """A state folder that does not answer holds the screen up no longer."""
 APP = "app"
-"""The app's own part of the memory: `screen` on top, `commands` typed."""
+"""The app's own part of the memory: `screen` on top, `commands` typed, `theme` chosen."""
 
 
 class RememberingApp(DressedApp):
@@ -38,6 +41,39 @@ class RememberingApp(DressedApp):
         self._touched_at = float("-inf")
         self._is_saving = False
         super().__init__(look)
+
+    @property
+    def last_theme(self) -> str:
+        """What the operator chose in the menu, as long as it exists."""
+        name = text_in(self.memory.part(APP), "theme")
+        return name if name in theme_names() else ""
+
+    def action_theme(self, name: str = "") -> None:
+        """Wear that theme, or let the operator choose: each is shown as the cursor moves over it."""
+        if name:
+            self._wear_theme(name)
+            return
+        before = self.theme
+
+        def chosen(key: str | None) -> None:
+            if key is None:
+                self.theme = before
+            else:
+                self._wear_theme(key)
+
+        self.push_screen(theme_menu(before, self._show_theme), chosen)
+
+    def _show_theme(self, name: str) -> None:
+        self.theme = name
+
+    def _wear_theme(self, name: str) -> None:
+        if name not in theme_names():
+            near = get_close_matches(name, theme_names(), 1, 0.5)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            self.notify(f"There is no theme {name}{hint}", severity="warning", markup=False)
+            return
+        self.theme = name
+        self.memory.note(APP, theme=name)
 
     def on_mount(self) -> None:
         if self._state is not None:

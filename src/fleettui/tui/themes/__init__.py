@@ -24,4 +24,4 @@ def describe_theme(name: str) -> str:
     if theme is None:
         return ""
     kind = "dark" if theme.dark else "light"
-    return f"the terminal's own colours, for a {kind} ground" if theme.ansi else kind
+    return f"your terminal's own, {kind}" if theme.ansi else kind

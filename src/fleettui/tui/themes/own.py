@@ -157,8 +157,8 @@ DESCRIPTIONS = {
     DARK: "dark",
     LIGHT: "light",
     CONTRAST: "high contrast",
-    COLORBLIND_DARK: "blue, yellow, orange instead of green, yellow, red; dark",
-    COLORBLIND_LIGHT: "the same, light",
-    ANSI: "the terminal's own colours",
+    COLORBLIND_DARK: "dark, no red or green",
+    COLORBLIND_LIGHT: "light, no red or green",
+    ANSI: "your terminal's own",
 }
 """What sets each of ours apart, for the menu."""

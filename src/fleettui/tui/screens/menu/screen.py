@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 
@@ -21,16 +21,29 @@ class MenuScreen(Dialog[str | None]):
     """Answers the key of the line that was chosen, None when it was left."""
 
     BINDINGS = bindings_for("menu")
+    DEFAULT_CSS = """
+    MenuScreen.-preview { align: right middle; background: transparent; }
+    """
 
-    def __init__(self, title: str, lines: Sequence[Line], current: str | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        title: str,
+        lines: Sequence[Line],
+        current: str | None = None,
+        on_move: Callable[[str], None] | None = None,
+    ) -> None:
+        """`on_move`: shows what the line under the cursor would do, on what is below."""
+        super().__init__(classes="-preview" if on_move is not None else None)
         self._title = title
         self._lines = lines
         self._current = current
+        self._on_move = on_move
 
     def compose(self) -> ComposeResult:
         with Box() as box:
             box.border_title = self._title
+            if self._on_move is not None:
+                box.border_subtitle = "Enter keeps, Esc goes back"
             yield CursorView[Line](id="choices")
 
     def on_mount(self) -> None:
@@ -44,6 +57,11 @@ class MenuScreen(Dialog[str | None]):
         if self._current in keys:
             view.call_after_refresh(view.move_cursor, keys.index(self._current))
         view.focus()
+
+    def on_cursor_view_cursor_moved(self) -> None:
+        line = self.query_one(CursorView).cursor_line
+        if self._on_move is not None and line is not None:
+            self._on_move(line.key)
 
     def action_choose(self) -> None:
         line = self.query_one(CursorView).cursor_line
