@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import pty
-import re
 import select
 import signal
 import sqlite3
@@ -21,8 +20,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from little_terminal import LittleTerminal
+
 SRC = str(Path(__file__).resolve().parents[2] / "src")
-ESCAPES = re.compile(r"\x1b\[[0-9;?<>=]*[a-zA-Z]|\x1b[\]P_^][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()=>78][AB0]?")
 
 
 class Terminal:
@@ -38,13 +38,21 @@ class Terminal:
         )  # fmt: skip
         os.close(child)
         self.seen = ""
+        self.screen = LittleTerminal(140, 40)
 
     def wait_for(self, text: str, timeout_s: float = 30.0) -> None:
-        """Read until the text was drawn, escape sequences left out."""
+        """Read until the text is on the screen."""
         deadline = time.monotonic() + timeout_s
-        while text not in ESCAPES.sub("", self.seen):
-            assert time.monotonic() < deadline, f"{text!r} not drawn; tail: {self.seen[-600:]!r}"
+        while text not in self.screen.text:
+            assert time.monotonic() < deadline, f"{text!r} not drawn:\n{self.screen.text}"
             assert self._read(0.2) or self.process.poll() is None, f"ended: {self.seen[-600:]!r}"
+
+    def wait_until_gone(self, text: str, timeout_s: float = 30.0) -> None:
+        """Read until the text is no longer on the screen."""
+        deadline = time.monotonic() + timeout_s
+        while text in self.screen.text:
+            assert time.monotonic() < deadline, f"{text!r} still there:\n{self.screen.text}"
+            self._read(0.2)
 
     def send(self, keys: str) -> None:
         self.seen = ""
@@ -70,6 +78,7 @@ class Terminal:
         except OSError:
             return False
         self.seen += data.decode("utf-8", "replace")
+        self.screen.feed(data)
         return bool(data)
 
 
@@ -91,9 +100,9 @@ def test_from_start_to_quit(demo: Terminal) -> None:
     demo.send("\x1b")
     demo.wait_for("4/4 up")
     demo.send("?")
-    demo.wait_for("quit")
+    demo.wait_for("Esc closes")
     demo.send("\x1b")
-    demo.wait_for("4/4 up")
+    demo.wait_until_gone("Esc closes")
     demo.send("q")
     assert demo.wait_for_end() == 0
     assert "\x1b[?1049l" in demo.seen, "the terminal is given back"
@@ -131,6 +140,44 @@ def test_a_dashboard_serves_route_from_its_snapshot(tmp_path: Path) -> None:
             )
             assert json.loads(done.stdout)["chosen"]["name"] in ("ada", "bora")
             assert "asyncssh" not in done.stderr
+            terminal.send("q")
+            assert terminal.wait_for_end() == 0
+        finally:
+            terminal.close()
+
+
+def taken_at(state_dir: Path) -> float:
+    """When the newest stored snapshot was taken."""
+    connection = sqlite3.connect(state_dir / "state.db")
+    try:
+        return float(connection.execute("SELECT taken_at FROM fleet_snapshots").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def test_a_terminal_that_stands_still_does_not_stop_the_polls(tmp_path: Path) -> None:
+    """As after Ctrl+S, or in a multiplexer whose client hangs: nobody reads, however much is pressed."""
+    from fleettui.demo.launcher import DemoFleet
+
+    with DemoFleet(machines=4, is_calm=True) as fleet:
+        variables = {**fleet.environment, "FLEETTUI_STATE_DIR": str(tmp_path / "state")}
+        terminal = Terminal("--interval", "1", **variables)
+        try:
+            terminal.wait_for("4/4 up")
+            for _ in range(60):  # far more than a terminal holds
+                for key in b"jk":
+                    os.write(terminal._main, bytes((key,)))
+                    time.sleep(0.03)
+            stood_still = time.time()
+            deadline = time.monotonic() + 30
+            while taken_at(tmp_path / "state") < stood_still + 3:
+                assert time.monotonic() < deadline, "no snapshot while the terminal stands still"
+                time.sleep(0.2)
+            terminal.send("?")
+            terminal.wait_for("Esc closes")
+            terminal.send("\x1b")
+            terminal.wait_until_gone("Esc closes")
+            terminal.wait_for("4/4 up")
             terminal.send("q")
             assert terminal.wait_for_end() == 0
         finally:

@@ -68,6 +68,39 @@ def test_after_a_quiet_spell_a_request_is_painted_at_once() -> None:
     assert painted == [100.0, 105.0]
 
 
+class SlowTerminal:
+    """As slow as a test says."""
+
+    is_terminal_behind = False
+    terminal_frame_s = 0.0
+
+
+def test_while_the_terminal_is_behind_only_keys_paint_and_then_the_last_request_does() -> None:
+    timers, painted, terminal = Timers(), [], SlowTerminal()
+    painter = Painter(lambda: painted.append(timers.now), timers.call_later, lambda: timers.now, terminal)  # type: ignore[arg-type]
+    terminal.is_terminal_behind = True
+    for _ in range(100):
+        painter.request()
+        timers.advance(0.1)
+    assert painted == []
+    painter.paint_now()
+    assert len(painted) == 1
+    painter.request()
+    terminal.is_terminal_behind = False
+    timers.advance(2 * MIN_GAP_S)
+    assert len(painted) == 2
+
+
+def test_a_terminal_that_needs_a_second_for_a_frame_gets_one_every_two() -> None:
+    timers, painted, terminal = Timers(), [], SlowTerminal()
+    painter = Painter(lambda: painted.append(timers.now), timers.call_later, lambda: timers.now, terminal)  # type: ignore[arg-type]
+    terminal.terminal_frame_s = 1.0
+    for _ in range(100):
+        painter.request()
+        timers.advance(0.1)
+    assert 5 <= len(painted) <= 6
+
+
 def test_a_newer_snapshot_replaces_the_one_in_the_queue() -> None:
     first, second = SnapshotArrived(fleet(seq=1)), SnapshotArrived(fleet(seq=2))
     assert second.can_replace(first)

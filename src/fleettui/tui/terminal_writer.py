@@ -6,6 +6,7 @@ import os
 import select
 import termios
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -17,6 +18,8 @@ PATIENCE_S = 1.0
 """How long the end waits for the terminal to take what it was sent."""
 LOOK_S = 1.0
 """How often a writer without work looks whether the terminal is still there."""
+BLOCKED_LOOK_S = 0.1
+"""How often one that waits for room looks whether it should give up."""
 _ABANDON = b"\x18\x1b[0m"
 """Ends a sequence that was cut, and its colours."""
 
@@ -32,7 +35,7 @@ class TerminalWriter(Thread):
 
     def __init__(self, fd: int, on_frame_written: Callable[[], None], on_lost: Callable[[], None]) -> None:
         super().__init__(name="terminal-writer", daemon=True)
-        self._fd = fd
+        self._fd = _open_again(fd)
         self._on_frame_written = on_frame_written
         self._on_lost = on_lost
         self._queue: SimpleQueue[_Piece | None] = SimpleQueue()
@@ -66,15 +69,11 @@ class TerminalWriter(Thread):
 
     def stop(self) -> None:
         """Write what is queued, for a bounded time. A terminal that takes nothing loses its frames, so that
-        what restores it is the next that it reads."""
+        what gives it back is the next that it reads."""
         self._queue.put(None)
         self.join(PATIENCE_S)
         if self.is_alive():
             self._is_giving_up = True
-            try:
-                termios.tcflush(self._fd, termios.TCOFLUSH)
-            except termios.error:
-                return
             self.join(PATIENCE_S)
 
     def run(self) -> None:
@@ -85,33 +84,49 @@ class TerminalWriter(Thread):
                 self._last_frame_s = monotonic() - piece.handed_at
                 self._frames_written += 1
                 self._on_frame_written()
+        os.close(self._fd)
 
     def _next(self) -> _Piece | None:
-        ears = select.poll()
-        ears.register(self._fd, 0)  # a hang-up is always reported
         while True:
             try:
                 return self._queue.get(timeout=None if self._is_lost else LOOK_S)
             except Empty:
-                if ears.poll(0):
+                if self._polled(0, 0.0):  # a hang-up is reported whatever was asked for
                     self._lose()
 
-    def _lose(self) -> None:
-        self._is_lost = True
-        self._on_lost()
-
     def _write(self, piece: _Piece) -> None:
-        rest = memoryview(piece.text)
+        rest, is_frame = memoryview(piece.text), piece.is_frame
         while rest and not self._is_lost:
-            if self._is_giving_up and piece.is_frame:
-                rest = memoryview(_ABANDON)
-                piece = piece._replace(is_frame=False)
+            if self._is_giving_up and is_frame:
+                rest, is_frame = memoryview(_ABANDON), False
+                with suppress(termios.error):
+                    termios.tcflush(self._fd, termios.TCOFLUSH)
             try:
                 count = os.write(self._fd, rest[:PIECE])
-            except BlockingIOError:  # another process made the terminal non-blocking, for all of us
-                select.select([], [self._fd], [], PATIENCE_S)
+            except BlockingIOError:
+                if not self._polled(select.POLLOUT, BLOCKED_LOOK_S) and self._is_giving_up and not is_frame:
+                    return
             except OSError:
                 self._lose()
             else:
                 self.bytes_written += count
                 rest = rest[count:]
+
+    def _polled(self, events: int, timeout_s: float) -> bool:
+        poll = select.poll()
+        poll.register(self._fd, events)
+        return bool(poll.poll(timeout_s * 1000))
+
+    def _lose(self) -> None:
+        self._is_lost = True
+        self._on_lost()
+
+
+def _open_again(fd: int) -> int:
+    """The same terminal, not blocking for us alone: the standard streams are shared with other programs.
+
+    A terminal of another user cannot be opened; its writes block the thread."""
+    try:
+        return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return os.dup(fd)

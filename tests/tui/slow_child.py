@@ -1,0 +1,109 @@
+"""The dashboard of a test with a slow terminal: publishes, and says how late its event loop was.
+
+    python slow_child.py REPORT_FD MACHINES CARDS SECONDS
+
+Lines of JSON: one each 0.2 s, a last one with the screen as it should be seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from typing import TextIO
+
+from tui_fleet import Clock, FakeService, card, fleet, machine, moved
+
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.tui.app import FleetApp
+
+PUBLISH_S = 0.5
+BEAT_S = 0.01
+START_S = 2.0
+"""Until the first screen stands."""
+REPORT_S = 0.2
+
+
+def full_machine(number: int, cards: int) -> MachineSnapshot:
+    """One with so many cards."""
+    items = (card(index, "NVIDIA L40S", 46068, 8000, 3 * number % 100) for index in range(cards))
+    return machine(f"gpu-{number:02}", *items)
+
+
+class Child:
+    """App, service and clocks."""
+
+    def __init__(self, report: TextIO, machines: int, cards: int) -> None:
+        self.report = report
+        self.service = FakeService(fleet(tuple(full_machine(number, cards) for number in range(machines))))
+        self.app = FleetApp(self.service, clock=Clock())
+        self.gaps_s: list[float] = []
+
+    async def beat(self) -> None:
+        """How late the loop wakes up, against the monotonic clock."""
+        while True:
+            asked = time.monotonic()
+            await asyncio.sleep(BEAT_S)
+            self.gaps_s.append(time.monotonic() - asked - BEAT_S)
+
+    async def publish(self) -> None:
+        """All machines have new figures each time."""
+        step = 0
+        while True:
+            step += 1
+            machines = tuple(
+                moved(item, step * 7 + place) for place, item in enumerate(self.service.snapshot.machines)
+            )
+            self.service.publish_exactly(machines)
+            await asyncio.sleep(PUBLISH_S)
+
+    async def tell(self) -> None:
+        """A line now and then."""
+        while True:
+            await asyncio.sleep(REPORT_S)
+            self.say()
+
+    def say(self, **more: object) -> None:
+        """One line."""
+        driver = self.app._driver
+        line = {
+            "published": self.service.snapshot.seq,
+            "worst_gap_s": max(self.gaps_s, default=0.0),
+            "paints": self.app.painter.count,
+            "frames": getattr(driver, "frames", 0),
+            "bytes": getattr(driver, "bytes_written", 0),
+        }
+        print(json.dumps(line | more), file=self.report, flush=True)
+
+    async def direct(self, seconds: float) -> None:
+        """The whole play."""
+        await asyncio.sleep(START_S)
+        tasks = [asyncio.create_task(each()) for each in (self.beat, self.publish, self.tell)]
+        await asyncio.sleep(seconds)
+        tasks[1].cancel()
+        self.app.painter.paint_now()
+        for _ in range(1000):
+            await asyncio.sleep(BEAT_S)
+            if not self.app.is_terminal_behind:
+                break
+        await asyncio.sleep(0.5)
+        strips = self.app.screen._compositor.render_strips()
+        self.say(screen=["".join(part.text for part in strip).rstrip() for strip in strips])
+        for task in tasks:
+            task.cancel()
+        self.app.exit()
+
+
+async def main() -> None:
+    """Command line."""
+    with os.fdopen(int(sys.argv[1]), "w") as report:
+        child = Child(report, int(sys.argv[2]), int(sys.argv[3]))
+        directing = asyncio.create_task(child.direct(float(sys.argv[4])))
+        await child.app.run_async()
+        await directing
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
