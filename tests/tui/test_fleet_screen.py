@@ -2,82 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from fleet_driver import dashboard
 from textual import events
-from textual.pilot import Pilot
 from tui_fleet import NOW, PROBLEM, Clock, FakeService, fleet, machine, model, moved, rack
 
-from fleettui.model.snapshot import MachineSnapshot
 from fleettui.tui.app import FleetApp
 from fleettui.tui.port import Look
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
-from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.fleet_table import FleetTable
-
-
-class Driver:
-    """The dashboard under test, with words for what one looks at."""
-
-    def __init__(self, app: FleetApp, service: FakeService, pilot: Pilot[None]) -> None:
-        self.app, self.service, self.pilot = app, service, pilot
-
-    @property
-    def table(self) -> FleetTable:
-        return self.app.screen_stack[0].query_one(FleetTable)
-
-    @property
-    def keys(self) -> list[str]:
-        """Keys of all rows."""
-        return [row.key for row in self.table.lines]
-
-    @property
-    def screen_line(self) -> int:
-        """Where on the screen the cursor is."""
-        return self.table.cursor - self.table.scroll_offset.y
-
-    def text(self, widget_id: str) -> str:
-        return self.app.screen.query_one(f"#{widget_id}", CellBlock).text
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def publish(self, *machines: MachineSnapshot) -> None:
-        self.service.publish(*machines)
-        await self.settle()
-
-    async def publish_exactly(self, machines: tuple[MachineSnapshot, ...]) -> None:
-        self.service.publish_exactly(machines)
-        await self.settle()
-
-    async def settle(self) -> None:
-        """The newest snapshot is on the screen, whatever the pace allows."""
-        await self.pilot.pause()
-        self.app.painter.paint_now()
-        await self.pilot.pause()
 
 
 def wheel_down(table: FleetTable) -> events.MouseScrollDown:
     """One notch of the wheel over the table."""
     return events.MouseScrollDown(table, 5, 5, 0, 0, 0, False, False, False)
-
-
-@asynccontextmanager
-async def dashboard(
-    service: FakeService | None = None, size: tuple[int, int] = (80, 24), look: Look | None = None
-) -> AsyncIterator[Driver]:
-    service = service or FakeService()
-    app = FleetApp(service, look, clock=Clock())
-    async with app.run_test(size=size) as pilot:
-        driver = Driver(app, service, pilot)
-        await driver.settle()
-        yield driver
 
 
 async def test_every_machine_has_its_row_and_the_summary_counts() -> None:

@@ -99,8 +99,6 @@ class FleetApp(RememberingApp):
         screen = self.screen_stack[-1] if self.screen_stack else None
         if isinstance(screen, LiveScreen) and screen.is_mounted:  # under a modal nothing is painted
             screen.paint(self.snapshot, self.clock())
-        elif isinstance(screen, LiveDialog) and screen.is_mounted:
-            screen.show_snapshot(self.snapshot, self.clock())
 
     def open_machine(self, name: str, tab: str | None = None) -> None:
         """Show everything known of a machine: that tab of it, else the first."""
@@ -109,6 +107,11 @@ class FleetApp(RememberingApp):
             self.push_screen(MachineScreen(name, tab))
         elif tab is not None:
             screen.call_later(screen.show_tab, tab)
+
+    @property
+    def live_screen(self) -> LiveScreen | None:
+        """The screen on top, or the one that a dialog or the palette lies on."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, LiveScreen)), None)
 
     def show_top_screen(self, name: str) -> None:
         """Go to one of the top screens; whatever lies on it there is closed when it is there already."""
@@ -134,10 +137,8 @@ class FleetApp(RememberingApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What does not apply is neither run nor listed."""
-        if action == "theme" and not self.has_color:
-            return False
-        screen = self.screen_stack[-1] if self.screen_stack else None
-        has_machine = isinstance(screen, LiveScreen) and screen.current_machine is not None
+        screen = self.live_screen
+        has_machine = screen is not None and screen.current_machine is not None
         return is_offered(action, has_machine=has_machine, is_readonly=self.look.is_readonly)
 
     def action_show_fleet(self) -> None:
@@ -150,8 +151,8 @@ class FleetApp(RememberingApp):
         self.show_top_screen("events")
 
     def action_command(self) -> None:
-        screen = self.screen
-        if isinstance(screen, LiveScreen):
+        screen = self.live_screen
+        if screen is not None:
             screen.ask(command_question(actions_now(screen), self._commands, self.run_offer))
 
     def run_offer(self, offer: Offer, text: str) -> None:
@@ -167,22 +168,25 @@ class FleetApp(RememberingApp):
                 yield SystemCommand(offer.action.title.capitalize(), offer.action.description, run)
 
     def action_logs(self) -> None:
-        screen = self.screen
-        if isinstance(screen, LiveScreen) and screen.current_machine is not None:
+        screen = self.live_screen
+        if screen is not None and screen.current_machine is not None:
             self.open_machine(screen.current_machine, "logs")
+
+    def action_theme(self) -> None:
+        self.search_themes()
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen(actions_now(self.screen), self.look.glyph_set))
 
     def action_refresh(self) -> None:
-        screen = self.screen
-        self.service.poll_now(screen.machine_name if isinstance(screen, LiveScreen) else None)
-        if isinstance(screen, LiveScreen):
+        screen = self.live_screen
+        self.service.poll_now(screen.machine_name if screen is not None else None)
+        if screen is not None:
             screen.note_refresh()
 
     def action_copy_address(self) -> None:
-        screen = self.screen
-        names = screen.chosen_machines if isinstance(screen, LiveScreen) else ()
+        screen = self.live_screen
+        names = screen.chosen_machines if screen is not None else ()
         found = [machine for name in names if (machine := self.snapshot.find(name)) is not None]
         if found:
             addresses = [script_address(machine) for machine in found]

@@ -8,9 +8,10 @@ from fleettui.view.cells import Cell, Cells, fit_cells, join_cells, width_of
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.layout import Layout
 from fleettui.view.sorting import SortOrder, sort_named
-from fleettui.view.text import clean, clip
+from fleettui.view.text import cell_width, clean, clip
 from fleettui.view.units import count
 
+_FILTER = " filter "
 _FILTER_MIN = 8
 """Columns that the text of the filter keeps."""
 
@@ -23,29 +24,27 @@ def list_state(
     shown: Collection[str],
     order: SortOrder,
     layout: Layout,
-    keys: str = "",
 ) -> Cells:
     """`filter free>24 · 3 of 9 machines · 2 tagged`; nothing where there is nothing to say.
 
-    `tagged`, `shown`: names; a tagged machine that the filter hides is still tagged, and said to be.
-    `keys`: what ends the filter, as in `Esc clears`.
+    `tagged`, `shown`: names; a tagged machine that the filter hides is still tagged, and said to be. The
+    last parts go first where the line is short.
     """
     glyphs, parts = layout.glyphs, _parts(matching, total, tagged, shown, order, layout)
-    if not filter_text:
-        cells = join_cells(parts[1:], f" {glyphs.dot} ")
-        return fit_cells((Cell(" "), *cells), layout.width, "left", glyphs.ellipsis) if cells else ()
-    if keys:
-        parts.append((Cell(keys, "dim"),))
     separator = f" {glyphs.dot} "
-    while True:
-        rest = join_cells(parts, separator)
-        room = layout.width - width_of(rest) - len(" filter ") - len(separator) - 1
-        if room >= min(_FILTER_MIN, len(filter_text)) or len(parts) == 1:
-            break
+    text, least = clean(filter_text), 0
+    if text:
+        least = len(_FILTER) + len(separator) + min(_FILTER_MIN, cell_width(text))
+    else:
+        parts = parts[1:]
+    while len(parts) > 1 and least + width_of(join_cells(parts, separator)) + 2 > layout.width:
         parts.pop()
-    text = clip(clean(filter_text), max(1, room), glyphs.ellipsis)
-    cells = (Cell(" filter ", "dim"), Cell(text, "accent"), Cell(separator, "faint"), *rest)
-    return fit_cells(cells, layout.width, "left", glyphs.ellipsis)
+    cells = (Cell(" "), *join_cells(parts, separator))
+    if text:
+        room = layout.width - width_of(cells) - len(_FILTER) - len(separator)
+        start = (Cell(_FILTER, "dim"), Cell(clip(text, max(1, room), glyphs.ellipsis), "accent"))
+        cells = (*start, Cell(separator, "faint"), *cells[1:])
+    return fit_cells(cells, layout.width, "left", glyphs.ellipsis) if parts else ()
 
 
 def _parts(

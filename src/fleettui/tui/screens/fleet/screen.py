@@ -118,7 +118,7 @@ class FleetScreen(ChoosingScreen):
         if self._layout is None or made_for != self._layout_made_for:
             look = self.fleet_app.look
             self._layout_made_for = made_for
-            self._layout = make_layout(
+            layout = make_layout(
                 self.size.width,
                 names,
                 interval_s=snapshot.interval_s,
@@ -129,6 +129,9 @@ class FleetScreen(ChoosingScreen):
                 has_hints=False,
                 has_trend=self._rows.trend_of is not None,
             )
+            if layout != self._layout:  # rows are kept by the layout itself
+                self._layout = layout
+        assert self._layout is not None  # noqa: S101 - made above
         return self._layout
 
     def _settle_expansion(self, snapshot: FleetSnapshot, now: float, layout: Layout) -> None:
