@@ -25,7 +25,8 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
     from fleettui.cli.serving import make_connector, run_serving
     from fleettui.fleet.latest import LatestFleet
     from fleettui.fleet.service import FleetSettings
-    from fleettui.tui.pick.app import Picked, PickQuestion, run_picker
+    from fleettui.tui.pick.app import run_picker
+    from fleettui.tui.pick.question import Picked, PickQuestion
     from fleettui.tui.pick.terminal import find_terminal
     from fleettui.view.picking import failure_lines
     from fleettui.view.route_text import format_one

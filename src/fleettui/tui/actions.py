@@ -229,8 +229,8 @@ ACTIONS: tuple[Action, ...] = (
         rank=2,
         is_command=False,
     ),
-    Action("pick_up", "up,ctrl+p", "↑", "up", "One line up", ("pick",), rank=3, is_command=False),
-    Action("pick_down", "down,ctrl+n", "↓", "down", "One line down", ("pick",), rank=4, is_command=False),
+    Action("pick_up", "up,ctrl+p", "↑", "up", "One line up", ("pick",), is_command=False),
+    Action("pick_down", "down,ctrl+n", "↓", "down", "One line down", ("pick",), is_command=False),
     Action("pick_page_up", "pageup", "PgUp", "page up", "One page up", ("pick",), is_command=False),
     Action("pick_page_down", "pagedown", "PgDn", "page down", "One page down", ("pick",), is_command=False),
     Action(
@@ -240,7 +240,7 @@ ACTIONS: tuple[Action, ...] = (
         "ask again",
         "Ask the machines now, and put the best on top",
         ("pick",),
-        rank=5,
+        rank=3,
         is_command=False,
     ),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from dataclasses import replace
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -15,20 +15,19 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input
 
-from fleettui.decide.routing import decide_route
-from fleettui.decide.serving import list_serving
-from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL, RouteDecision, RouteQuery, ServingList
+from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL, RouteDecision, ServingList
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.dressed import DressedApp
 from fleettui.tui.painter import Painter
 from fleettui.tui.pick.line import PickInput
+from fleettui.tui.pick.question import Picked, PickQuestion, PickSource
 from fleettui.tui.pick.terminal import PickDriver, Terminal
 from fleettui.tui.port import Look
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.cursor_view import CursorView
 from fleettui.tui.widgets.footer import Footer
-from fleettui.view.cells import Cell
+from fleettui.view.cells import Cell, Cells
 from fleettui.view.filter_language import FilterError
 from fleettui.view.pick_lines import (
     PickLine,
@@ -40,60 +39,12 @@ from fleettui.view.pick_lines import (
     snapshots_of,
     title_cells,
 )
-from fleettui.view.picking import Choice, PickAnswer, PickOrder, choices_of, matching_machines
+from fleettui.view.picking import Choice, PickOrder, choices_of, matching_machines
 from fleettui.view.route_text import format_one
 
-LOW = 16
-"""Below so many lines only one tells of the machine under the cursor."""
-
-
-class PickSource(Protocol):
-    """Where snapshots come from."""
-
-    @property
-    def snapshot(self) -> FleetSnapshot:
-        """The newest one."""
-
-    @property
-    def is_settled(self) -> bool:
-        """Nobody is waited for any more."""
-
-    def subscribe(self, subscriber: Callable[[FleetSnapshot], None]) -> Callable[[], None]:
-        """Call back on each new snapshot; the answer ends that."""
-
-    async def start(self) -> None:
-        """Begin."""
-
-    async def stop(self) -> None:
-        """End."""
-
-    def poll_now(self) -> None:
-        """Ask every machine at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class PickQuestion:
-    """What is to be picked."""
-
-    query: RouteQuery | None = None
-    """The model and what is wanted for it; None: any machine that takes requests."""
-    form: str = "address"
-    """Of the answer."""
-
-    def ask(self, fleet: FleetSnapshot, now: float) -> RouteDecision | ServingList:
-        """Who can be picked now."""
-        return list_serving(fleet, now) if self.query is None else decide_route(fleet, self.query, now)
-
-
-@dataclass(frozen=True, slots=True)
-class Picked:
-    """How the picker was left."""
-
-    answer: PickAnswer | None = None
-    failure: RouteDecision | ServingList | None = None
-    """There was nothing to pick, and why."""
-    return_code: int = 0
-    """Not 0: it did not end by itself."""
+LOW, LOWEST = 16, 10
+"""Heights below which one line tells of the machine under the cursor, not two; the second where no column
+says why."""
 
 
 class FleetChanged(Message):
@@ -135,16 +86,19 @@ class PickApp(DressedApp, inherit_bindings=False):
         self.painter = Painter(self._paint, self.set_timer, terminal=self)
         self._clock = clock
         self._order = PickOrder()
+        self._all: Sequence[Choice] = ()
         self._choices: Sequence[Choice] = ()
-        self._is_touched = False
-        """The operator typed or moved: lines stay where they are."""
+        """Those on the screen: what is typed leaves out the rest."""
+        self._has_moved = False
+        """The operator moved the cursor: lines stay where they are."""
+        self._placed: str | None = None
+        """Key of the line that the cursor was put on last, not by the operator."""
         self._has_settled = False
         self._has_opened = False
         """There was something to pick or to wait for: it does not leave by itself any more."""
-        self._filter = ""
-        """The last text that could be read as one."""
         self._filter_error: FilterError | None = None
         self._has_new_filter = False
+        self._low = LOW
 
     def compose(self) -> ComposeResult:
         yield CellBlock(id="title")
@@ -193,9 +147,9 @@ class PickApp(DressedApp, inherit_bindings=False):
             return
         self._has_opened |= settled or any(choice.answer is not None for choice in choices)
         self._has_settled |= settled
-        if self._has_settled or self._is_touched:
+        if self._has_settled:
             self._order.hold(choices)
-        choices = tuple(self._order.arrange(choices))
+        self._all = choices = tuple(self._order.arrange(choices))
         self._choices = shown = self._filtered(choices, fleet, now)
         look, machines = self.look, snapshots_of(fleet)
         layout = pick_layout(
@@ -206,6 +160,7 @@ class PickApp(DressedApp, inherit_bindings=False):
             glyphs=look.glyph_set,
             thresholds=look.thresholds,
         )
+        self._low = LOW if layout.rest else LOWEST
         lines = [choice_line(choice, machines.get(choice.machine), now, layout) for choice in shown]
         self.view.show_lines(lines, PickLine("", header_cells(layout)))
         self._place_cursor()
@@ -221,37 +176,34 @@ class PickApp(DressedApp, inherit_bindings=False):
         return found.exit_code == EXIT_NO_DATA and not is_waiting
 
     def _filtered(self, choices: Sequence[Choice], fleet: FleetSnapshot, now: float) -> Sequence[Choice]:
-        text = self.query_one(PickInput).value
-        found = matching_machines(text, fleet, now)
-        self._filter_error = found if isinstance(found, FilterError) else None
+        """What matches the typed line; all while it cannot be read."""
+        found = matching_machines(self.query_one(PickInput).value, fleet, now)
         if isinstance(found, FilterError):
-            found = matching_machines(self._filter, fleet, now)
-        else:
-            self._filter = text
-        names = frozenset[str]() if isinstance(found, FilterError) else found
-        return [choice for choice in choices if choice.machine in names]
+            self._filter_error = found
+            return choices
+        self._filter_error = None
+        return [choice for choice in choices if choice.machine in found]
 
     def _place_cursor(self) -> None:
         """On the best while nobody has touched anything and news come in, and when what is typed changed."""
-        if self._has_new_filter or not (self._is_touched or self._has_settled):
+        if self._has_new_filter or not (self._has_moved or self._has_settled):
             self._has_new_filter = False
             first = next((at for at, choice in enumerate(self._choices) if choice.answer is not None), 0)
+            self._placed = self._choices[first].key if self._choices else None
             self.view.move_cursor(first)
 
     def _show_detail(self) -> None:
-        detail, glyphs = self.query_one("#detail", CellBlock), self.look.glyph_set
-        width = self.size.width
+        """What Enter prints, or why it would not; what is wrong with the typed line comes first."""
+        glyphs, most = self.look.glyph_set, 2 if self.size.height >= self._low else 1
         if self._filter_error is not None:
-            detail.show_cells((Cell(f" {glyphs.plain(self._filter_error.text)}", "warn"),))
-            return
-        choice = self._current
-        machine = None if choice is None else self.source.snapshot.find(choice.machine)
-        text = (
-            "" if choice is None or choice.answer is None else format_one(choice.answer, self.question.form)
-        )
-        most = 1 if self.size.height < LOW else 2
-        lines = detail_lines(choice, text, machine, width, glyphs, most)
-        detail.show_cells(*lines, *[()] * (most - len(lines)))
+            lines: list[Cells] = [(Cell(f" {glyphs.plain(self._filter_error.text)}", "warn"),)]
+        else:
+            choice = self._current
+            machine = None if choice is None else self.source.snapshot.find(choice.machine)
+            answer = None if choice is None else choice.answer
+            text = "" if answer is None else format_one(answer, self.question.form)
+            lines = detail_lines(choice, text, machine, self.size.width, glyphs, most)
+        self.query_one("#detail", CellBlock).show_cells(*[()] * (most - len(lines)), *lines)
 
     @property
     def _current(self) -> Choice | None:
@@ -259,15 +211,18 @@ class PickApp(DressedApp, inherit_bindings=False):
         return find_choice(self._choices, None if line is None else line.key)
 
     def on_cursor_view_cursor_moved(self) -> None:
+        current = self._current
+        if current is not None and current.key != self._placed:  # a click
+            self._note_move()
         self._show_detail()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._touch()
         self._has_new_filter = True
         self.painter.paint_now()
 
-    def _touch(self) -> None:
-        self._is_touched = True
+    def _note_move(self) -> None:
+        self._has_moved = True
+        self._order.hold(self._all)
 
     def _leave(self, picked: Picked) -> None:
         self.picked = picked
@@ -289,19 +244,19 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._leave(Picked())
 
     def action_pick_up(self) -> None:
-        self._touch()
+        self._note_move()
         self.view.action_cursor_up()
 
     def action_pick_down(self) -> None:
-        self._touch()
+        self._note_move()
         self.view.action_cursor_down()
 
     def action_pick_page_up(self) -> None:
-        self._touch()
+        self._note_move()
         self.view.action_page_up()
 
     def action_pick_page_down(self) -> None:
-        self._touch()
+        self._note_move()
         self.view.action_page_down()
 
     def action_pick_refresh(self) -> None:
