@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import Any
 
@@ -39,10 +39,18 @@ def is_offered(action_id: str, *, has_machine: bool, is_readonly: bool) -> bool:
 def actions_now(screen: Screen[Any]) -> list[Offer]:
     """The actions that apply on a screen now, in the order of their declaration."""
     offers: dict[str, Offer] = {}
-    for node, binding, is_enabled, _ in screen.active_bindings.values():
+    bound = {
+        (binding.id, binding.key): (node, binding)
+        for node, binding, is_enabled, _ in screen.active_bindings.values()
+        if is_enabled
+    }
+    for node, binding in bound.values():
         action = BY_ID.get(binding.id or "")
-        if action is not None and is_enabled:
-            label = binding.key_display or screen.app.get_key_display(binding)
+        if action is not None:
+            label = binding.key_display
+            if label is None or (binding.id, action.keys.split(",")[0]) not in bound:
+                # Its first key is another action's here: a list in front of the screen has taken it.
+                label = screen.app.get_key_display(replace(binding, key_display=None))
             offers.setdefault(action.id, Offer(action, node, label))
     for action in ACTIONS:
         if action.keys or action.id in offers:

@@ -23,6 +23,7 @@ TONES_CSS = """
     & > .tone--accent { color: $tone-accent; }
     & > .tone--title { color: $tone-dim; }
     & > .tone--key { color: $tone-accent; text-style: bold; }
+    & > .tone--match { color: $tone-warn; text-style: bold underline; }
     & > .tone--unknown { color: $tone-dim; }
     & > .tone--bar-good { color: $bar-good; }
     & > .tone--bar-warn { color: $bar-warn; }

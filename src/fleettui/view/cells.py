@@ -18,6 +18,7 @@ Tone = Literal[
     "accent",  # chips, what the operator decided
     "title",  # headers
     "key",  # a key to press
+    "match",  # what was looked for
     "unknown",  # the dash of a value nobody read
     "bar_good",
     "bar_warn",

@@ -39,8 +39,8 @@ class EventPane(Vertical):
     EventPane > #event-detail { height: 3; }
     """
 
-    machine_name: str | None = None
-    """Only events of this one; None: of all."""
+    only: str | None = None
+    """Name of a machine: only events of this one; None: of all."""
     title = ""
     """In front of the figures."""
 
@@ -97,12 +97,12 @@ class EventPane(Vertical):
         newest = id(events[-1]) if events else 0
         made_of = (self._news, len(events), newest, id(self.filter), width, is_low, today)
         if self._layout is None or made_of != self._made_of:
-            names = () if self.machine_name is not None else {event.machine for event in events}
+            names = () if self.only is not None else {event.machine for event in events}
             self._layout = event_layout(
                 width - 1, names, now, utc_offset_s=look.utc_offset_s, glyphs=look.glyph_set
             )
             self._made_of = made_of
-            rows = self._timeline.rows_of(reversed(events), self._layout, self.filter, self.machine_name)
+            rows = self._timeline.rows_of(reversed(events), self._layout, self.filter, self.only)
             self.event_list.show_lines(rows, None if is_low else Line("header", header_of(self._layout)))
         self._show_title(source.error)
         self._show_detail(now, self._layout)
@@ -147,7 +147,7 @@ class EventPane(Vertical):
     def _why_empty(self) -> str:
         if self._timeline.total:
             return "no event matches; Esc shows all"
-        who = "" if self.machine_name is None else f" to {clean(self.machine_name)}"
+        who = "" if self.only is None else f" to {clean(self.only)}"
         return f"nothing happened{who} yet: changes of health, loads, decisions and edited files stand here"
 
     def _repaint(self) -> None:

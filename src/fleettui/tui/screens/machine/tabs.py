@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fleettui.tui.screens.machine.hardware import HardwarePane
+from fleettui.tui.screens.machine.logs import LogsPane
 from fleettui.tui.screens.machine.models import ModelsPane
 from fleettui.tui.screens.machine.pane import MachinePane
 
@@ -22,3 +23,6 @@ TABS: tuple[Tab, ...] = (
     Tab("hardware", "Hardware", HardwarePane),
     Tab("models", "Models", ModelsPane),
 )
+    Tab("logs", "Logs", LogsPane),
+    Tab("timeline", "Timeline", TimelinePane),
+    Tab("raw", "Raw", RawPane),
