@@ -8,6 +8,8 @@ from fleettui.tui.screens.machine.hardware import HardwarePane
 from fleettui.tui.screens.machine.logs import LogsPane
 from fleettui.tui.screens.machine.models import ModelsPane
 from fleettui.tui.screens.machine.pane import MachinePane
+from fleettui.tui.screens.machine.raw import RawPane
+from fleettui.tui.screens.machine.timeline import TimelinePane
 
 
 class Tab(NamedTuple):
@@ -22,7 +24,7 @@ class Tab(NamedTuple):
 TABS: tuple[Tab, ...] = (
     Tab("hardware", "Hardware", HardwarePane),
     Tab("models", "Models", ModelsPane),
-)
     Tab("logs", "Logs", LogsPane),
     Tab("timeline", "Timeline", TimelinePane),
     Tab("raw", "Raw", RawPane),
+)
