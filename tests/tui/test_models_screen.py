@@ -342,3 +342,15 @@ async def test_three_hundred_machines_paint_what_is_seen() -> None:
         await driver.publish(renewed(machines[0], 60.0))
         assert screen.rows.built - built <= 2
         assert screen.table.painted - painted <= 2
+
+
+async def test_everything_open_draws_what_is_near() -> None:
+    async with models_screen(make_fleet(*crowd(300, 12)), size=(120, 24)) as driver:
+        built = driver.screen.rows.built
+        await driver.press("X")
+        assert len(driver.screen.table.lines) > 12 * 300
+        assert driver.screen.rows.built - built <= 2
+        for key in ("G", "pageup", "pageup", "g", "pagedown"):
+            await driver.press(key)
+            drawn = [line for line in driver.lines[1:] if line.strip()]
+            assert len(drawn) == driver.screen.table.page_height, key

@@ -28,7 +28,14 @@ from fleettui.view.model_order import (
     next_model_sort,
     sort_lines,
 )
-from fleettui.view.model_rows import ModelRow, copy_key, count_model_rows, is_line_ticking, model_rows
+from fleettui.view.model_rows import (
+    ModelRow,
+    copy_key,
+    count_model_rows,
+    is_line_ticking,
+    model_rows,
+    outline_rows,
+)
 from fleettui.view.model_summary import legend_cells, models_state, models_summary, no_model
 from fleettui.view.sorting import SortOrder
 from fleettui.view.text import cell_width
@@ -169,6 +176,7 @@ def test_the_number_of_rows_is_known_without_building_them() -> None:
             for is_expanded in (False, True):
                 rows = model_rows(line, NOW, layout, is_expanded=is_expanded)
                 assert count_model_rows(line, layout, is_expanded=is_expanded) == len(rows)
+            assert [row[:4] for row in outline_rows(line, layout)] == [row[:4] for row in rows]
 
 
 def test_only_a_near_expiry_and_old_copies_move_with_the_clock() -> None:

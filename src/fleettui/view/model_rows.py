@@ -76,6 +76,18 @@ def count_model_rows(line: ModelLine, layout: ModelLayout, *, is_expanded: bool 
     return 1 + len(_notes_below(line, layout)) + copies
 
 
+def outline_rows(line: ModelLine, layout: ModelLayout) -> tuple[ModelRow, ...]:
+    """The rows of an expanded model with nothing drawn in them: for places that nobody sees."""
+    rows = [ModelRow(line.key, "model", line.key, None, ())]
+    rows += [ModelRow(f"{line.key}\n", "note", line.key, None, ()) for _ in _notes_below(line, layout)]
+    for holding in _ordered(line.holdings):
+        rows += [
+            ModelRow(copy_key(line.key, holding.machine, index), "copy", line.key, holding.machine, ())
+            for index in range(max(1, len(holding.copies)))
+        ]
+    return tuple(rows)
+
+
 def copy_key(line: str, machine: str, index: int = 0) -> str:
     """Key of the row of a model on a machine; of a second copy there the index is 1."""
     return f"{line}\n{machine}\n{index}"

@@ -77,12 +77,16 @@ class ModelsScreen(ChoosingModels):
         self._show_around(snapshot, now, layout)
         before = self._visible_models()
         self._show_rows(shown, now, layout, before)
-        if not self._visible_models() <= before:  # rows that came into view may be old
-            self._show_rows(shown, now, layout, self._visible_models())
+        near = self._visible_models()
+        if not near <= before or self.rows.has_outline(near):  # what came into view may be old
+            self._show_rows(shown, now, layout, near)
 
     def _visible_models(self) -> set[str]:
-        table = self.table
-        return {table.lines[index].model for index in table.visible_range()}
+        """Those on the screen, and those a page away, so that turning the page finds them drawn."""
+        table, seen = self.table, self.table.visible_range()
+        page = table.page_height
+        near = range(max(0, seen.start - page), min(len(table.lines), seen.stop + page))
+        return {table.lines[index].model for index in near}
 
     def _show_rows(
         self, lines: Sequence[ModelLine], now: float, layout: ModelLayout, visible: set[str]
