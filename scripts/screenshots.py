@@ -50,8 +50,9 @@ CELL_PX = 12.2
 FONT_SIZE_PX = CELL_PX * 1950 / 1200
 BLANK = "&#160;"
 TEXT = re.compile(r'(<text class="[^"]*") x="([^"]*)" (y="[^"]*") textLength="[^"]*" ([^>]*>)([^<]*)</text>')
-STRETCH = re.compile(f"((?:{BLANK})*)((?:(?!{BLANK}{BLANK}|{BLANK}$).)*)")
-"""Blanks, then what follows up to two blanks or a last one."""
+STRETCH = re.compile(f"((?:{BLANK})*)([\u2800-\u28ff]|(?:(?!{BLANK}{BLANK}|{BLANK}$|[\u2800-\u28ff]).)*)")
+"""Blanks, then what follows up to two blanks or a last one. Each braille sign stands alone: few fonts for
+terminals have them, and those of another are wider than a cell."""
 RICH_GROUND = "#292929"
 """Window colour of Rich's SVG, around what the app painted."""
 

@@ -65,12 +65,12 @@ Declared and installed models
   llama3.1:70b  declared  loaded         39.6 GiB
   qwen2.5:32b   declared  not installed
   qwen3:8b                installed      5.2 GiB
-Engines
-  Ollama  0.33.0  port 11434  ok  through SSH
 GPU processes
   GPU   pid      VRAM  user    what          command
   0    4242  22.1 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
   1    4242  18.2 GiB  ollama  llama3.1:70b  ollama runner --model 00 --port 41234
+Engines
+  Ollama  0.33.0  port 11434  ok  through SSH
 """
 DORA = """
 State
@@ -121,12 +121,12 @@ Declared and installed models
   deepseek-r1:70b-llama-distill-q4_K_M  loaded  140.0 GiB
   nomic-embed-text:latest               loaded  0.6 GiB
   qwen3:8b                              loaded  6.0 GiB
-Engines
-  Ollama  0.33.0  port 11434  ok  through SSH
 GPU processes
   none
 Not managed
   no process and no copy explains 6.4 GiB of VRAM
+Engines
+  Ollama  0.33.0  port 11434  ok  through SSH
 """
 GINA = """
 State

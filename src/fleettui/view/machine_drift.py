@@ -41,7 +41,7 @@ def drift_lines(view: MachineView, others: Sequence[Drift]) -> list[Line]:
         declared = view.snapshot.machine.models
         text = "none: what is declared is installed, and nothing else" if declared else ""
         return [(Cell(text or "the file declares no models", "good" if declared else "dim"),)]
-    return table((), [_row_of(drift) for drift in drifts], width=view.layout.width)
+    return table((), [_row_of(drift) for drift in drifts])
 
 
 def _row_of(drift: Drift) -> tuple[Cells, ...]:
@@ -67,7 +67,7 @@ def stranger_lines(view: MachineView) -> list[Line]:
     lines: list[Line] = []
     for kind, processes in undeclared_engines(snapshot).items():
         title = ENGINE_TITLES.get(kind, kind)
-        text = f"{title} runs here and no engine of the file is one: {_sum_text(processes)}"
+        text = f"{title} runs here, the file declares none: {_sum_text(processes)}"
         lines += _wrapped(view, text, "warn")
     others = other_processes(snapshot)
     if others:

@@ -21,6 +21,8 @@ from fleettui.view.text import clean
 from fleettui.view.units import DASH, gib_text, percent_prose
 
 _BAR_WIDTH = 18
+_UNIT_FROM = 50
+"""Narrower, utilisation needs the room."""
 
 
 def gpu_lines(view: MachineView) -> list[Line]:
@@ -33,7 +35,7 @@ def gpu_lines(view: MachineView) -> list[Line]:
     for card in gpu.cards:
         rows.append(_gpu_row(view, card))
         rows += [_instance_row(view, part) for part in card.mig]
-    lines = table(head, rows, frozenset({3, 4, 5, 6, 7, 8}))
+    lines = table(head, rows, frozenset({3, 4, 5, 6, 7, 8}), view.layout.width)
     if view.is_gpu_stale:
         lines = [dimmed(line) for line in lines]
     for card in gpu.cards:
@@ -57,10 +59,14 @@ def _instance_row(view: MachineView, part: MigInstance) -> tuple[Cells, ...]:
         NOTHING,
         (name,),
         bar_cells(fraction, bar_width, limits.memory, view.layout.glyphs) if bar_width else NOTHING,
-        (Cell(f"{gib_text(part.used_mib)}/{gib_text(part.total_mib)} GiB"),),
+        (Cell(f"{gib_text(part.used_mib)}/{gib_text(part.total_mib)}{_unit(view)}"),),
         (Cell(gib_text(part.free_mib)),),
         *(NOTHING,) * 5,
     )
+
+
+def _unit(view: MachineView) -> str:
+    return " GiB" if view.layout.width >= _UNIT_FROM else ""
 
 
 def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
@@ -78,7 +84,7 @@ def _gpu_row(view: MachineView, card: GpuCard) -> tuple[Cells, ...]:
         (Cell(str(card.index), "dim"),),
         (Cell(short_gpu_name(card.name) + mig),),
         bar_cells(fraction, bar_width, limits.memory, view.layout.glyphs) if bar_width else NOTHING,
-        (Cell(f"{gib_text(memory.used_mib)}/{gib_text(memory.total_mib)} GiB{shared}"),),
+        (Cell(f"{gib_text(memory.used_mib)}/{gib_text(memory.total_mib)}{_unit(view)}{shared}"),),
         (Cell(gib_text(memory.free_mib)),),
         (
             Cell(

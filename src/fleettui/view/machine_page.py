@@ -78,9 +78,9 @@ def models_page(
         ("Declared and installed models", model_lines(view)),
     ]
     right: list[Entry] = [
-        ("Engines", engine_lines(view)),
         ("GPU processes", process_lines(view)),
         ("Not managed", stranger_lines(view)),
+        ("Engines", engine_lines(view)),
     ]
     return make_sections(layout, left, right)
 

@@ -9,7 +9,7 @@ from fleettui.view.cells import Cell, Cells, fit_cells
 from fleettui.view.machine_page import Section
 
 TWO_COLUMNS_FROM = 130
-_MARGIN, _INDENT, _GAP = 1, 2, 3
+_MARGIN, _INDENT, _GAP, _EDGE = 1, 2, 3, 2
 _NOTHING: Cells = ()
 
 
@@ -17,7 +17,7 @@ def column_width(width: int) -> int:
     """Width of the lines of a section on a screen that wide."""
     is_wide = width >= TWO_COLUMNS_FROM
     outer = (width - _GAP) // 2 if is_wide else width
-    return max(1, outer - _MARGIN - _INDENT - 1)
+    return max(1, outer - _MARGIN - _INDENT - _EDGE)
 
 
 def page_lines(sections: Sequence[Section], width: int, ellipsis: str) -> list[Line]:
