@@ -53,6 +53,8 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
     if picked.answer is not None:
         output.write_lines([format_one(picked.answer, form)])
         return EXIT_OK
+    if source.error is not None:
+        diagnostics.say_error("pick", source.error)
     if picked.failure is not None:
         diagnostics.say_all(failure_lines(picked.failure))
         return picked.failure.exit_code

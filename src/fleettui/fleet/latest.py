@@ -4,7 +4,6 @@ else what is polled here. Nothing is stored."""
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Mapping
 
@@ -25,8 +24,6 @@ FOLLOW_S = 0.5
 SETTLED_AFTER_S = 10.0
 """A machine that has not answered by then is not waited for."""
 
-log = logging.getLogger(__name__)
-
 
 class LatestFleet:
     """Snapshots from either source; the first one at once, with what was stored however long ago."""
@@ -38,6 +35,8 @@ class LatestFleet:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings = replace(settings, needs=CHOOSING)
+        self.error: str | None = None
+        """Why what is stored cannot be read; host keys that were approved are not known then either."""
         self._connector = connector
         self._clock = clock
         self._service: FleetService | None = None
@@ -95,6 +94,7 @@ class LatestFleet:
     def _read(self) -> StoredFleet | None:
         """The last stored snapshot with the flags of now. Never raises."""
         folder = self.settings.machines_dir
+        self.error = None
         try:
             store = Store.open_readonly(self.settings.state_dir or "")
             if store is None:
@@ -105,7 +105,7 @@ class LatestFleet:
                     return None
                 return replace(stored, fleet=with_present_flags(store, folder, stored.fleet))
         except StoreError as error:
-            log.warning("what is stored cannot be read: %s", error)
+            self.error = str(error)
             return None
 
     async def _follow(self, stored: StoredFleet) -> None:
