@@ -1,25 +1,17 @@
-"""What is painted: rows that changed, at the pace of the eye, never under a modal; and in how many bytes."""
+"""What is painted: rows that changed, at the pace of the eye, never under a modal."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from io import StringIO
 from itertools import pairwise
 
 import pytest
-from rich.color import ColorSystem
-from rich.console import Console
-from rich.segment import Segment
-from rich.style import Style
-from textual.strip import Strip
 from tui_fleet import NOW, Clock, FakeService, fleet, moved, rack
 
 from fleettui.tui.app import FleetApp, SnapshotArrived
 from fleettui.tui.painter import MIN_GAP_S, Painter
 from fleettui.tui.themes import DARK, LIGHT
 from fleettui.tui.widgets.fleet_table import FleetTable
-from fleettui.tui.widgets.lean_strip import LeanStrip
 
 
 class Timers:
@@ -201,63 +193,3 @@ async def test_another_theme_drops_what_was_painted(service: FakeService) -> Non
         assert light is not None
         assert dark.bgcolor != light.bgcolor
         app.theme = DARK
-
-
-# The lean strip shows what Textual's shows
-
-
-def shown(text: str) -> list[tuple[str, frozenset[str], str, str]]:
-    """What a terminal shows: (character, attributes, foreground, background) for each cell."""
-    cells = []
-    attributes: frozenset[str] = frozenset()
-    color = ground = "default"
-    for part in re.split(r"(\x1b\[[0-9;]*m)", text):
-        if not part.startswith("\x1b["):
-            cells += [(character, attributes, color, ground) for character in part]
-            continue
-        codes = part[2:-1].split(";")
-        while codes:
-            code = codes.pop(0)
-            if code in {"", "0"}:
-                attributes, color, ground = frozenset(), "default", "default"
-            elif code in {"38", "48"}:
-                count = 4 if codes[0] == "2" else 2
-                value, codes = ";".join(codes[:count]), codes[count:]
-                color, ground = (value, ground) if code == "38" else (color, value)
-            elif code in {"39", "49"}:
-                color, ground = ("default", ground) if code == "39" else (color, "default")
-            elif 30 <= int(code) <= 37 or 90 <= int(code) <= 97:
-                color = code
-            elif 40 <= int(code) <= 47 or 100 <= int(code) <= 107:
-                ground = code
-            else:
-                attributes |= {code}
-    return cells
-
-
-STYLES = [
-    None,
-    Style.parse("#d3dae3 on #12161d"),
-    Style.parse("bold #f2f5f9 on #12161d"),
-    Style.parse("#86c29a on #26303f"),
-    Style.parse("dim default on default"),
-    Style.parse("reverse"),
-    Style.parse("red"),
-    Style.parse("underline blue on yellow"),
-]
-
-
-@pytest.mark.parametrize("system", [ColorSystem.TRUECOLOR, ColorSystem.EIGHT_BIT, ColorSystem.STANDARD])
-def test_a_lean_strip_shows_the_same_in_fewer_bytes(system: ColorSystem) -> None:
-    console = Console(file=StringIO(), force_terminal=True, color_system="truecolor")
-    console._color_system = system
-    for style in STYLES:
-        if style is not None:
-            style._ansi = None  # Textual keeps the codes of the first terminal a style was written to
-    for shift in range(len(STYLES)):
-        segments = [
-            Segment(f"{number}▕█▏é ", STYLES[number * (shift + 1) % len(STYLES)]) for number in range(20)
-        ]
-        plain, lean = Strip(segments).render(console), LeanStrip(segments).render(console)
-        assert shown(lean) == shown(plain)
-        assert len(lean) <= len(plain)

@@ -11,7 +11,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fleettui.tui.tones import class_of
-from fleettui.tui.widgets.lean_strip import LeanStrip
 from fleettui.view.cells import Cells
 from fleettui.view.text import cell_width
 
@@ -86,7 +85,7 @@ class Painting:
         elif length > width:
             segments = list(Strip(segments, length).crop(0, width))
         self.painted += 1
-        return LeanStrip(segments, width)
+        return Strip(segments, width)
 
     def _style_of(self, tone: str, backdrop: str | None) -> Style:
         style = self._styles.get((tone, backdrop))
