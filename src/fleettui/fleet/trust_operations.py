@@ -8,6 +8,7 @@ from fleettui.fleet.machine_adding import AddRequest, add_machines
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_words import ShownKey, TrustResult
+from fleettui.net.errors import LinkError
 
 
 class TrustOperations:
@@ -22,6 +23,14 @@ class TrustOperations:
         self.desk = desk
         self._follow = follow
         self._record_of = record_of
+
+    def route_to(self, name: str) -> tuple[str, ...]:
+        """Addresses as dialled, jump hosts first, the machine's own last; empty where they cannot be told."""
+        record = self._record_of(name)
+        try:
+            return () if record is None else self.desk.connector.addresses_of(record.machine)
+        except LinkError:
+            return ()
 
     async def read_key(self, name: str) -> ShownKey:
         """The key that the machine shows now; one that had expired waits anew."""

@@ -15,6 +15,7 @@ from fleettui.decide.addresses import script_address
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.command_line import command_question
+from fleettui.tui.dialog import LiveDialog
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.memory import Memory, texts_in
 from fleettui.tui.offers import Offer, actions_now, is_offered
@@ -26,6 +27,7 @@ from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
+from fleettui.tui.screens.pending.screen import PendingScreen
 from fleettui.tui.screens.models.screen import ModelsScreen
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.text import clean
@@ -99,6 +101,8 @@ class FleetApp(RememberingApp):
         screen = self.screen_stack[-1] if self.screen_stack else None
         if isinstance(screen, LiveScreen) and screen.is_mounted:  # under a modal nothing is painted
             screen.paint(self.snapshot, self.clock())
+        elif isinstance(screen, LiveDialog) and screen.is_mounted:
+            screen.show_snapshot(self.snapshot, self.clock())
 
     def open_machine(self, name: str, tab: str | None = None) -> None:
         """Show everything known of a machine: that tab of it, else the first."""
@@ -112,6 +116,10 @@ class FleetApp(RememberingApp):
     def live_screen(self) -> LiveScreen | None:
         """The screen on top, or the one that a dialog or the palette lies on."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, LiveScreen)), None)
+
+    def open_pending(self, name: str | None = None) -> None:
+        """Show the machines that wait for a decision, with the cursor on that one."""
+        self.push_screen(PendingScreen(name))
 
     def show_top_screen(self, name: str) -> None:
         """Go to one of the top screens; whatever lies on it there is closed when it is there already."""
@@ -174,6 +182,11 @@ class FleetApp(RememberingApp):
 
     def action_theme(self) -> None:
         self.search_themes()
+
+    def action_pending(self, name: str = "") -> None:
+        screen = self.screen
+        here = screen.current_machine if isinstance(screen, LiveScreen) else None
+        self.open_pending(name or here)
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen(actions_now(self.screen), self.look.glyph_set))

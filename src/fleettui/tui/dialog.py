@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from abc import abstractmethod
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual.screen import ModalScreen
+
+from fleettui.model.snapshot import FleetSnapshot
+
+if TYPE_CHECKING:
+    from fleettui.tui.app import FleetApp
 
 ResultT = TypeVar("ResultT")
 
@@ -31,3 +37,20 @@ class Dialog(ModalScreen[ResultT]):
         padding: 0 1;
     }
     """
+
+
+class LiveDialog(Dialog[ResultT]):
+    """A dialog that shows the fleet as it is now."""
+
+    @property
+    def fleet_app(self) -> FleetApp:
+        """The app, with its type."""
+        return cast("FleetApp", self.app)
+
+    @abstractmethod
+    def show_snapshot(self, snapshot: FleetSnapshot, now: float) -> None:
+        """Paint what changed. Also called each second, so that ages go on."""
+
+    def on_screen_resume(self) -> None:
+        """Whatever was on top is gone: catch up."""
+        self.fleet_app.painter.paint_now()

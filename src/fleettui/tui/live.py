@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
 from textual.screen import Screen
-from textual.widget import Widget
 
 from fleettui.model.snapshot import FleetSnapshot
+from fleettui.tui.asking import ask_on
 from fleettui.tui.offers import is_offered
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.prompt import Prompt, Question
@@ -90,26 +89,7 @@ class LiveScreen(Screen[None]):
 
     def ask(self, question: Question) -> None:
         """Let the operator type a line; the footer waits below."""
-        prompt, before = self.query_one(Prompt), self.focused
-        on_cancel = question.on_cancel
-
-        def end() -> None:
-            self.query_one(Footer).display = True
-            if isinstance(before, Widget) and before.is_attached:
-                before.focus()
-
-        def answered(text: str) -> None:
-            end()
-            question.on_answer(text)
-
-        def cancelled() -> None:
-            end()
-            if on_cancel is not None:
-                on_cancel()
-
-        if prompt.question is None:
-            self.query_one(Footer).display = False
-            prompt.ask(replace(question, on_answer=answered, on_cancel=cancelled))
+        ask_on(self, question)
 
     @property
     def is_asking(self) -> bool:

@@ -7,8 +7,8 @@ from fleettui.view.cells import Cell, Cells
 from fleettui.view.units import count
 
 
-def badge_cells(fleet: FleetSnapshot) -> Cells:
-    """Changed host keys, then machines that wait for approval; nothing when nobody waits."""
+def badge_cells(fleet: FleetSnapshot, key: str = "") -> Cells:
+    """Changed host keys, machines that wait for approval, the key that shows them; nothing when none waits."""
     changed = sum(item.trust == "key_changed" for item in fleet.machines)
     pending = sum(item.trust == "pending" for item in fleet.machines)
     cells: list[Cell] = []
@@ -17,4 +17,6 @@ def badge_cells(fleet: FleetSnapshot) -> Cells:
     if pending:
         cells += [Cell("  ")] if cells else []
         cells.append(Cell(f"{pending} pending", "warn"))
+    if cells and key:
+        cells.append(Cell(f"  {key}", "key"))
     return tuple(cells)

@@ -21,6 +21,9 @@ class Footer(CellBlock):
     def __init__(self) -> None:
         super().__init__(id="footer")
         self._spots: list[tuple[range, Offer]] = []
+        self._fleet: FleetSnapshot | None = None
+        self._review: Offer | None = None
+        """What the badge opens."""
         self._badge: Cells = ()
 
     def on_mount(self) -> None:
@@ -31,17 +34,20 @@ class Footer(CellBlock):
 
     def show_badge(self, fleet: FleetSnapshot) -> None:
         """What waits for the operator, at the right of every screen."""
-        badge = badge_cells(fleet)
-        if badge != self._badge:
-            self._badge = badge
+        self._fleet = fleet
+        if self._make_badge() != self._badge:
             self.show_keys()
+
+    def _make_badge(self) -> Cells:
+        key = self._review.label if self._review is not None else ""
+        return () if self._fleet is None else badge_cells(self._fleet, key)
 
     def show_keys(self) -> None:
         """Ask which actions apply and lay out as many as fit beside the badge."""
-        ranked = sorted(
-            (offer for offer in actions_now(self.screen) if offer.action.rank),
-            key=lambda offer: offer.action.rank,
-        )
+        offers = actions_now(self.screen)
+        ranked = sorted((offer for offer in offers if offer.action.rank), key=lambda offer: offer.action.rank)
+        self._review = next((offer for offer in offers if offer.action.id == "pending"), None)
+        self._badge = self._make_badge()
         cells: list[Cell] = [Cell(" ", "dim")]
         self._spots = []
         column = 1
@@ -56,6 +62,8 @@ class Footer(CellBlock):
             column += width
         if self._badge:
             cells += [Cell(" " * max(0, room - column)), *self._badge, Cell(" ")]
+            if self._review is not None:
+                self._spots.append((range(max(room, column), self.size.width), self._review))
         self.show_cells(tuple(cells))
 
     async def on_click(self, event: events.Click) -> None:

@@ -173,8 +173,12 @@ class FleetScreen(ChoosingScreen):
     # Actions
 
     def action_open(self) -> None:
-        if self.table.cursor_machine is not None:
-            self.fleet_app.open_machine(self.table.cursor_machine)
+        name = self.table.cursor_machine
+        machine = None if name is None else self.fleet_app.snapshot.find(name)
+        if machine is not None and machine.trust in {"pending", "key_changed"}:
+            self.fleet_app.open_pending(machine.name)  # there is nothing to see of it but its key
+        elif name is not None:
+            self.fleet_app.open_machine(name)
 
     def on_cursor_view_opened(self) -> None:
         self.action_open()

@@ -1,0 +1,36 @@
+"""Asking for one line of text on any screen that has a Prompt and a Footer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+from fleettui.tui.widgets.footer import Footer
+from fleettui.tui.widgets.prompt import Prompt, Question
+
+
+def ask_on(screen: Screen[Any], question: Question) -> None:
+    """Let the operator type a line; the footer waits below. Nothing happens while another is being typed."""
+    prompt, before = screen.query_one(Prompt), screen.focused
+    on_cancel = question.on_cancel
+
+    def end() -> None:
+        screen.query_one(Footer).display = True
+        if isinstance(before, Widget) and before.is_attached:
+            before.focus()
+
+    def answered(text: str) -> None:
+        end()
+        question.on_answer(text)
+
+    def cancelled() -> None:
+        end()
+        if on_cancel is not None:
+            on_cancel()
+
+    if prompt.question is None:
+        screen.query_one(Footer).display = False
+        prompt.ask(replace(question, on_answer=answered, on_cancel=cancelled))

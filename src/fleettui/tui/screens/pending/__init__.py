@@ -1,0 +1,1 @@
+"""The Pending panel: what the operator decides about host keys."""
