@@ -27,8 +27,8 @@ from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
-from fleettui.tui.screens.pending.screen import PendingScreen
 from fleettui.tui.screens.models.screen import ModelsScreen
+from fleettui.tui.screens.pending.screen import PendingScreen
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.text import clean
 
@@ -112,14 +112,14 @@ class FleetApp(RememberingApp):
         elif tab is not None:
             screen.call_later(screen.show_tab, tab)
 
+    def open_pending(self, name: str | None = None) -> None:
+        """Show the machines that wait for a decision, with the cursor on that one."""
+        self.push_screen(PendingScreen(name))
+
     @property
     def live_screen(self) -> LiveScreen | None:
         """The screen on top, or the one that a dialog or the palette lies on."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, LiveScreen)), None)
-
-    def open_pending(self, name: str | None = None) -> None:
-        """Show the machines that wait for a decision, with the cursor on that one."""
-        self.push_screen(PendingScreen(name))
 
     def show_top_screen(self, name: str) -> None:
         """Go to one of the top screens; whatever lies on it there is closed when it is there already."""
@@ -145,6 +145,8 @@ class FleetApp(RememberingApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What does not apply is neither run nor listed."""
+        if action == "theme" and not self.has_color:
+            return False
         screen = self.live_screen
         has_machine = screen is not None and screen.current_machine is not None
         return is_offered(action, has_machine=has_machine, is_readonly=self.look.is_readonly)
@@ -180,12 +182,9 @@ class FleetApp(RememberingApp):
         if screen is not None and screen.current_machine is not None:
             self.open_machine(screen.current_machine, "logs")
 
-    def action_theme(self) -> None:
-        self.search_themes()
-
     def action_pending(self, name: str = "") -> None:
-        screen = self.screen
-        here = screen.current_machine if isinstance(screen, LiveScreen) else None
+        screen = self.live_screen
+        here = screen.current_machine if screen is not None else None
         self.open_pending(name or here)
 
     def action_help(self) -> None:
