@@ -75,6 +75,8 @@ PICTURES = (
     Picture("fleet-light-160x45", (160, 45), theme=LIGHT),
     Picture("machine-80x24", (80, 24), ("enter",)),
     Picture("machine-160x45", (160, 45), ("enter",)),
+    Picture("models-80x24", (80, 24), ("2",)),
+    Picture("models-160x45", (160, 45), ("2", "x")),
     Picture("help-80x24", (80, 24), ("question_mark",)),
 )
 

@@ -194,7 +194,8 @@ def test_vram_that_a_copy_does_not_tell_is_a_dash_or_a_plus() -> None:
     assert "1          –       –  4m" in text_of(rows_of(alone, "phi3:mini")[0].cells)
     beside = make_fleet(host("ada", untold), host("bora", make_copy("phi3:mini", gib=2.0)))
     assert "2   2.0+ GiB       –  4m" in text_of(rows_of(beside, "phi3:mini")[0].cells)
-    assert "2 copies" in text_of(rows_of(beside, "phi3:mini", 80)[1].cells)
+    assert "2 copies" in text_of(rows_of(beside, "phi3:mini", 40)[1].cells)
+    assert rows_of(beside, "phi3:mini", 80)[1].kind == "copy", "the column says how many"
     assert "2.0+ GiB" in text_of(models_summary(ModelIndex().lines_of(beside, NOW), NOW, 200))
 
 
@@ -299,6 +300,14 @@ def test_the_summary_says_what_the_fleet_holds() -> None:
         text_of(models_summary(lines, NOW, 60)) == "7 models · 6 copies · 169.8 GiB in VRAM · 2 not installed"
     )
     assert text_of(models_summary(lines, NOW, 10)) == "6 copies"
+
+
+def test_the_summary_and_the_rows_count_the_same_seconds() -> None:
+    lines = ModelIndex().lines_of(make_fleet(host("ada", make_copy(expires_at=NOW + 40))), NOW)
+    layout = layout_for(mixed_fleet(), 80)
+    for now in (NOW, NOW + 0.7):
+        assert "40s" in text_of(model_rows(lines[0], now, layout)[0].cells)
+        assert text_of(models_summary(lines, now, 200)).endswith("in 40s")
 
 
 def test_the_summary_of_nothing_is_no_vram_of_zero() -> None:

@@ -148,15 +148,16 @@ def _figure(
 
 def _notes_below(line: ModelLine, layout: ModelLayout) -> list[Cells]:
     """What the lines of the machines do not say: duplicates, where the note's column has no room for it."""
-    if not line.figures.spare_copies:
+    figures, place = line.figures, layout.place_of("note")
+    brief = brief_spare_text(figures)
+    if not figures.spare_copies or (not brief and layout.place_of("copies") is not None):
         return []
-    place = layout.place_of("note")
     note = () if place is None else note_cells(note_parts(line), place.width, layout.glyphs)
-    if brief_spare_text(line.figures) in text_of(note):
+    if brief and brief in text_of(note):
         return []
-    text = spare_text(line.figures)
+    text = spare_text(figures)
     if len(BELOW) + len(text) >= layout.width:
-        text = brief_spare_text(line.figures)
+        text = brief
     return [in_signs((Cell(BELOW), Cell(text)), layout)]
 
 

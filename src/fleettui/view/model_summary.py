@@ -68,7 +68,7 @@ def models_summary(lines: tuple[ModelLine, ...], now: float, width: int, glyphs:
         default=None,
     )
     if first is not None and first.figures.expires_at is not None:
-        left = remaining(first.figures.expires_at - now)
+        left = remaining(first.figures.expires_at - int(now))
         where = clean(first.figures.expires_on)
         parts.append(
             (4, (Cell("next to expire ", "dim"), Cell(first.name), Cell(f" on {where} in {left}", "dim")))

@@ -101,9 +101,9 @@ def spare_text(figures: ModelFigures) -> str:
 
 
 def brief_spare_text(figures: ModelFigures) -> str:
-    """The same beside the number of copies: `39.6 GiB more than one needs`."""
-    text = spare_text(figures)
-    return text.partition(", ")[2] or text
+    """The same beside the number of copies: `39.6 GiB more than one needs`; empty where it is nothing, or not
+    known."""
+    return spare_text(figures).partition(", ")[2]
 
 
 def note_parts(line: ModelLine) -> list[Cell]:
@@ -115,7 +115,7 @@ def note_parts(line: ModelLine) -> list[Cell]:
         parts.append(Cell(f"not installed on {_some(names)}", "warn"))
     if figures.drifting:
         parts.append(Cell(f"another digest on {_some(_drifting(line))}", "warn"))
-    if figures.spare_copies:
+    if figures.spare_copies and brief_spare_text(figures):
         parts.append(Cell(brief_spare_text(figures)))
     if figures.old_copies:
         parts.append(Cell(f"{count(figures.old_copies, 'copy', 'copies')} on machines not heard now", "dim"))
