@@ -378,3 +378,9 @@ def test_trends_have_the_tones_of_their_values_and_of_old_news() -> None:
 
     assert tones(1) == ["bar_bad", "bar_warn", "bar_good"]
     assert set(tones(60)) == {"bar_dim"}
+
+
+@pytest.mark.parametrize(("width", "name"), [(80, "RTX 4090"), (40, "4090")])
+def test_a_card_keeps_its_model_where_the_column_is_narrow(width: int, name: str) -> None:
+    rows = machine_rows(make_snapshot(gpus=1), NOW, make_layout(width), is_expanded=True)
+    assert text_of(rows[1].cells).startswith(f"    0 {name} ")

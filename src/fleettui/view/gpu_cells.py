@@ -13,12 +13,14 @@ from fleettui.view.figures import hottest_c, mean_utilisation, total_power_w
 from fleettui.view.gpu_processes import others_cells, runner_cells
 from fleettui.view.machine_view import MachineView
 from fleettui.view.sparkline import spark_cells
-from fleettui.view.text import clean
+from fleettui.view.text import cell_width, clean
 from fleettui.view.units import DASH, celsius, count, gib_short, gib_text, percent, watts
 
 UNKNOWN = (Cell(DASH, "unknown"),)
 
 
+_LINES = frozenset({"RTX", "GTX", "Quadro", "Radeon", "Instinct", "Arc"})
+"""First words of names that can go where there is no room: the model says the rest."""
 _WIDE_VRAM = 28
 """From this width the VRAM column names its unit."""
 
@@ -39,8 +41,12 @@ def _is_memory_word(word: str) -> bool:
 
 def gpu_name(view: MachineView, card: GpuCard, width: int) -> Cells:
     mig = f" {view.layout.glyphs.dot} MIG" if card.is_mig else ""
-    name = Cell(f" {short_gpu_name(card.name)}{mig}", "dim" if view.is_gpu_stale else "plain")
-    return (Cell(f"   {card.index:>2}", "dim"), name)
+    number = Cell(f"   {card.index:>2} ", "dim")
+    name = f"{short_gpu_name(card.name)}{mig}"
+    line, _, model = name.partition(" ")
+    if line in _LINES and len(number.text) + cell_width(name) > width:
+        name = model
+    return (number, Cell(name, "dim" if view.is_gpu_stale else "plain"))
 
 
 def gpu_heat(view: MachineView, card: GpuCard, width: int) -> Cells:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuCard, GpuProcess, cards_of_uuids, is_on_card
-from fleettui.model.gpu_users import engine_kind_of, is_declared_kind
+from fleettui.model.gpu import GpuCard, GpuProcess
 from fleettui.model.unknown import Unknown, known_or
 from fleettui.view.cells import Cell, Cells, join_cells, width_of
 from fleettui.view.machine_view import MachineView
@@ -18,15 +17,13 @@ _PID_WIDTH = 11
 
 def others_on(view: MachineView, card: GpuCard) -> list[GpuProcess]:
     """Processes on the card that are no engine's of this machine, largest first."""
-    return _largest_first([item for item in _unexplained_on(view, card) if not _is_own(view, item)])
+    return view.unexplained.get(card.index, ([], []))[1]
 
 
 def runner_cells(view: MachineView, card: GpuCard) -> list[Cells]:
     """`ollama 8.8`, `python3 4.0 (jo)`: processes of this machine's engines whose copy is not proven."""
-    found = [item for item in _unexplained_on(view, card) if _is_own(view, item)]
-    return [
-        (Cell(f"{_program(item)}{_size(item)}{_odd_user(item)}", "dim"),) for item in _largest_first(found)
-    ]
+    found = view.unexplained.get(card.index, ([], []))[0]
+    return [(Cell(f"{_program(item)}{_size(item)}{_odd_user(item)}", "dim"),) for item in found]
 
 
 def others_cells(view: MachineView, card: GpuCard) -> Cells:
@@ -47,18 +44,9 @@ def lines_below(view: MachineView, card: GpuCard, name_width: int) -> list[Cells
 
 def unplaced_lines(view: MachineView, name_width: int) -> list[Cells]:
     """The same for processes of which no card is known: that of several cards, a driver that names none."""
-    processes, gpu = view.snapshot.processes, view.snapshot.gpu
-    if processes is None or gpu is None or not gpu.cards:
+    if view.snapshot.gpu is None or not view.snapshot.gpu.cards:
         return []
-    known = cards_of_uuids(gpu.cards)
-    found = [
-        item
-        for item in processes.processes
-        if (isinstance(item.gpu_uuid, Unknown) or item.gpu_uuid not in known)
-        and not any(is_on_card(item, card) for card in gpu.cards)
-        and not _is_own(view, item)
-    ]
-    return _lines(view, _largest_first(found), name_width, " on an unknown GPU")
+    return _lines(view, view.unexplained.get(-1, ([], []))[1], name_width, " on an unknown GPU")
 
 
 def _lines(view: MachineView, processes: list[GpuProcess], name_width: int, where: str = "") -> list[Cells]:
@@ -78,24 +66,6 @@ def _lines(view: MachineView, processes: list[GpuProcess], name_width: int, wher
         text = f"{count(len(rest), 'more process', 'more processes')}: {', '.join(users)}".removesuffix(": ")
         lines.append((Cell(f"{glyphs.branch_last} ", "faint"), Cell(text, "dim")))
     return lines
-
-
-def _unexplained_on(view: MachineView, card: GpuCard) -> list[GpuProcess]:
-    processes = view.snapshot.processes
-    if processes is None or not processes.processes:
-        return []
-    proven = {share.pid for share in view.shares}
-    return [item for item in processes.processes if item.pid not in proven and is_on_card(item, card)]
-
-
-def _is_own(view: MachineView, process: GpuProcess) -> bool:
-    """True for a process of an engine that the machine's file declares."""
-    kind = engine_kind_of(process)
-    return kind is not None and is_declared_kind(view.snapshot, kind)
-
-
-def _largest_first(processes: list[GpuProcess]) -> list[GpuProcess]:
-    return sorted(processes, key=lambda item: (-known_or(item.used_mib, 0), item.pid))
 
 
 def _brief(process: GpuProcess) -> Cells:

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fleettui.model.engines import unasked_engines
-from fleettui.model.gpu import GpuCard
+from fleettui.model.gpu import GpuCard, GpuProcess, is_on_card
+from fleettui.model.gpu_users import engine_kind_of, is_declared_kind
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.residency import CardShare, shares_of
 from fleettui.model.snapshot import MachineSnapshot
@@ -48,6 +49,24 @@ class MachineView:
         """What is proven to lie on a card, largest first."""
         shares = [share for share in self.shares if share.gpu_index == gpu_index]
         return sorted(shares, key=lambda share: (-known_or(share.used_mib, 0), share.copy.name))
+
+    @cached_property
+    def unexplained(self) -> dict[int, tuple[list[GpuProcess], list[GpuProcess]]]:
+        """Processes that hold no proven copy, by card, largest first: those of declared engines, and others.
+        What lies on no known card is below -1."""
+        found: dict[int, tuple[list[GpuProcess], list[GpuProcess]]] = {}
+        processes, gpu = self.snapshot.processes, self.snapshot.gpu
+        if processes is None or gpu is None or not processes.processes:
+            return found
+        proven = {share.pid for share in self.shares}
+        for process in sorted(processes.processes, key=lambda item: (-known_or(item.used_mib, 0), item.pid)):
+            if process.pid in proven:
+                continue
+            card = next((card.index for card in gpu.cards if is_on_card(process, card)), -1)
+            kind = engine_kind_of(process)
+            is_own = kind is not None and is_declared_kind(self.snapshot, kind)
+            found.setdefault(card, ([], []))[not is_own].append(process)
+        return found
 
     @property
     def unasked_engines(self) -> list[EngineEndpoint]:
