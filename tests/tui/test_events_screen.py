@@ -10,6 +10,7 @@ from tui_fleet import NOW, Clock, FakeService, fleet, machine
 
 from fleettui.model.event import Event
 from fleettui.tui.app import FleetApp
+from fleettui.tui.memory import Memory
 from fleettui.tui.port import Look
 from fleettui.tui.screens.events.screen import EventsScreen
 from fleettui.tui.screens.fleet.screen import FleetScreen
@@ -186,6 +187,24 @@ async def test_the_filter_holds_while_one_types() -> None:
         await pilot.press("slash", "up")
         await settle(pilot)
         assert "/bora" in title(app), "what was typed before"
+
+
+async def test_the_next_run_begins_with_the_filter() -> None:
+    memory = Memory({"events": {"filter": "kind:zzz", "typed": ["bora", 3]}})
+    app = FleetApp(service_with(*many(30)), clock=Clock(), memory=memory)
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await opened(pilot)
+        assert len(view.lines) == 30, "what cannot be read any more does not count"
+        await pilot.press("slash", "up", "enter")
+        await settle(pilot)
+        assert len(view.lines) == 10
+    app = FleetApp(service_with(*many(30)), clock=Clock(), memory=memory)
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await opened(pilot)
+        assert len(view.lines) == 10
+        await pilot.press("escape")
+        assert memory.part("events")["filter"] == ""
+        assert memory.part("events")["typed"] == ["bora"]
 
 
 async def test_a_filter_that_cannot_be_read_is_told_and_not_taken() -> None:

@@ -38,10 +38,10 @@ def rows(
 
 def test_newest_first_and_earlier_days_set_apart() -> None:
     assert rows(FLAG, LOADED, OFFLINE) == [
-        " 14:02:42  bora  ✗ offline: no answer ×3",
-        " 14:02:12  ada   + qwen3:8b loaded (5.2 GiB)",
+        " 14:02:42  bora     ✗ offline: no answer ×3",
+        " 14:02:12  ada      + qwen3:8b loaded (5.2 GiB)",
         " yesterday, Sun 2026-11-29 " + "─" * 52,
-        " 14:03:12  ada   ⚑ maintenance on by mia@jump",
+        " 14:03:12  ada      ⚑ maintenance on by mia@jump",
     ]
 
 
@@ -54,17 +54,17 @@ def test_days_are_those_of_the_operators_clock() -> None:
 
 def test_only_what_is_asked_for() -> None:
     assert rows(FLAG, LOADED, OFFLINE, wanted="kind:loaded") == [
-        " 14:02:12  ada   + qwen3:8b loaded (5.2 GiB)"
+        " 14:02:12  ada      + qwen3:8b loaded (5.2 GiB)"
     ]
     assert len(rows(FLAG, LOADED, OFFLINE, machine="ada", names=())) == 3
     assert rows(LOADED, machine="ada", names=()) == [" 14:02:12  + qwen3:8b loaded (5.2 GiB)"]
 
 
 def test_a_wide_line_has_the_kind_a_narrow_one_short_times() -> None:
-    assert rows(LOADED, width=120) == [" 14:02:12  ada   loaded       + qwen3:8b loaded (5.2 GiB)"]
+    assert rows(LOADED, width=120) == [" 14:02:12  ada      loaded       + qwen3:8b loaded (5.2 GiB)"]
     assert rows(LOADED, width=40) == [" 14:02 ada  + qwen3:8b loaded (5.2 GiB)"]
     layout = event_layout(120, ("ada", "bora"), NOW, utc_offset_s=0, glyphs=UNICODE)
-    assert text_of(header_of(layout)).startswith(" time      mac…  kind         what happened")
+    assert text_of(header_of(layout)).startswith(" time      machine  kind         what happened")
     unzoned = event_layout(120, ("ada",), NOW, utc_offset_s=None, glyphs=UNICODE)
     assert text_of(header_of(unzoned)).startswith(" UTC ")
 

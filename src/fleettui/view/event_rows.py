@@ -18,6 +18,7 @@ NARROW = 60
 """Below, times have no seconds and names are short."""
 KINDS_FROM = 110
 """From here on the kind stands in a column of its own."""
+_NAME_TITLE = "machine"
 _NARROW_NAME = 10
 _KIND_WIDTH = max(map(len, EVENT_KINDS))
 _DAY_S = 86_400
@@ -53,8 +54,9 @@ def event_layout(
 ) -> EventLayout:
     """The layout for a width. `names`: machines that may stand there, none for the timeline of one."""
     offset_s = utc_offset_s or 0
-    longest = name_column(names)
-    name_width = longest if width >= NARROW else min(longest, _NARROW_NAME)
+    name_width = name_column(names)
+    if name_width:
+        name_width = max(name_width, len(_NAME_TITLE)) if width >= NARROW else min(name_width, _NARROW_NAME)
     return EventLayout(
         width, name_width, int((now + offset_s) // _DAY_S), offset_s, utc_offset_s is None, glyphs
     )
@@ -152,7 +154,7 @@ def header_of(layout: EventLayout) -> Cells:
     gap = _gap(layout)
     parts = [fit("UTC" if layout.is_utc else "time", time_width)]
     if layout.name_width:
-        parts.append(fit("machine", layout.name_width, layout.glyphs.ellipsis))
+        parts.append(fit(_NAME_TITLE, layout.name_width, layout.glyphs.ellipsis))
     if layout.kind_width:
         parts.append(fit("kind", layout.kind_width))
     parts.append("what happened")
@@ -174,7 +176,8 @@ def event_detail(event: Event, now: float, layout: EventLayout, height: int) -> 
 
 def _facts(event: Event, now: float, layout: EventLayout) -> Cells:
     dot = f" {layout.glyphs.dot} "
-    facts = [event.kind, f"{duration(now - event.ended_at)} ago"]
+    age_s = now - event.ended_at
+    facts = [event.kind, f"{duration(age_s)} ago" if age_s >= 1 else "now"]
     if event.count > 1:
         last = hh_mm_ss(event.ended_at + layout.utc_offset_s)
         facts.append(f"{count(event.count, 'time')}, last {last}")

@@ -16,7 +16,7 @@ from fleettui.view.units import date_and_time
 
 NARROW = 60
 """Below, times have no seconds."""
-_SOURCE_MIN, _SOURCE_MAX, _SOURCE_NARROW = 6, 18, 8
+_SOURCE_MIN, _SOURCE_MAX, _SOURCE_NARROW = 6, 20, 8
 _TONES: dict[LogGroup, Tone] = {"gpu": "accent", "engine": "plain", "kernel": "plain", "other": "plain"}
 _TITLES = {"kernel": "kernel", "engine": "engines", "other": "other"}
 

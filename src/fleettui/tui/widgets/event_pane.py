@@ -9,6 +9,7 @@ from textual.containers import Vertical
 
 from fleettui.model.event import Event
 from fleettui.tui.actions import bindings_for
+from fleettui.tui.memory import text_in, texts_in
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.cursor_view import CursorView
 from fleettui.tui.widgets.event_list import EventList
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from fleettui.tui.live import LiveScreen
 
 HINT = "words, or kind: machine: model: by: severity:  , is or  ! inverts  Tab completes"
+MEMORY = "events"
+"""The part of the app's memory: `typed` filters, and the `filter` of the Events screen."""
 _MOST_KEPT = 100
 _LOW, _HIGH = 18, 34
 """Lines of the screen below which nothing is to spare, and from which there is plenty."""
@@ -43,6 +46,8 @@ class EventPane(Vertical):
     """Name of a machine: only events of this one; None: of all."""
     title = ""
     """In front of the figures."""
+    keeps_filter = False
+    """True: the next run begins with the filter."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -74,6 +79,11 @@ class EventPane(Vertical):
         return self.event_list.cursor_event
 
     def on_mount(self) -> None:
+        part = self.live_screen.fleet_app.memory.part(MEMORY)
+        self._typed = texts_in(part, "typed")
+        if self.keeps_filter:
+            wanted = parse_event_filter(text_in(part, "filter"))
+            self.filter = EVERY_EVENT if isinstance(wanted, FilterError) else wanted
         self._unsubscribe = self.live_screen.fleet_app.service.events.subscribe(lambda _: self._hear())
 
     def on_unmount(self) -> None:
@@ -198,6 +208,7 @@ class EventPane(Vertical):
 
     def action_clear_filter(self) -> None:
         self._set(EVERY_EVENT)
+        self._remember()
 
     def _take(self, text: str) -> None:
         wanted = parse_event_filter(text)
@@ -205,9 +216,16 @@ class EventPane(Vertical):
             self.app.bell()
             self.notify(f"filter: {wanted.text}", severity="warning")
             return
-        if wanted.text:
+        if wanted.tests:
             self._typed = [*(line for line in self._typed if line != wanted.text), wanted.text][-_MOST_KEPT:]
         self._set(wanted)
+        self._remember()
+
+    def _remember(self) -> None:
+        memory = self.live_screen.fleet_app.memory
+        memory.note(MEMORY, typed=list(self._typed))
+        if self.keeps_filter:
+            memory.note(MEMORY, filter=self.filter.text)
 
     def _try(self, text: str) -> None:
         """While one types: what can be read already holds."""

@@ -14,6 +14,7 @@ class FleetTimeline(EventPane):
     """Of all machines."""
 
     title = "Events"
+    keeps_filter = True
 
 
 class EventsScreen(LiveScreen):
