@@ -76,7 +76,7 @@ class Terminal:
         self.screen = Screen(*size)
         self.written = b""
         self._master, self._slave = pty.openpty()
-        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self.resize(*size)
         self.before = termios.tcgetattr(self._slave)
         slave = self._slave
 
@@ -107,6 +107,11 @@ class Terminal:
             self.process.stdout.close()
         os.close(self._slave)
         os.close(self._master)
+
+    def resize(self, width: int, height: int) -> None:
+        """The operator drags the window; who holds the terminal is signalled."""
+        self.screen = Screen(width, height)
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
     def read(self, wait_s: float = 0.05) -> bool:
         """Take what was written; False when there was nothing."""

@@ -121,6 +121,9 @@ def test_it_fills_the_terminal_although_stdout_is_a_pipe(stored: dict[str, str])
     with Terminal("pick", environment=stored, size=(110, 30)) as terminal:
         terminal.wait_for("Enter pick")
         assert "Esc leave" in terminal.screen.lines[29]
+        terminal.resize(70, 12)
+        terminal.wait_for("Enter pick")
+        assert "Esc leave" in terminal.screen.lines[11]
         terminal.press(ESC)
         terminal.end()
 

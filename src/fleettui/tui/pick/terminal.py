@@ -9,12 +9,14 @@ from typing import IO, Any, NamedTuple
 from fleettui.tui.terminal import TerminalDriver
 
 TTY = "/dev/tty"
+_STDIN, _STDERR = 0, 2
 
 
 class Terminal(NamedTuple):
     """Where it is drawn and where keys come from."""
 
-    output: IO[str]
+    output: IO[str] | None
+    """None: stderr, as Textual has it."""
     input_fd: int
 
 
@@ -22,19 +24,19 @@ def find_terminal() -> Terminal | None:
     """The terminal somebody sits at, whatever the standard streams are; None: there is none to draw on."""
     if os.environ.get("TERM", "") == "dumb":
         return None
-    shown, typed = sys.__stderr__, sys.__stdin__
-    output = shown if shown is not None and shown.isatty() else None
-    input_fd = typed.fileno() if typed is not None and typed.isatty() else None
-    if output is None or input_fd is None:
+    is_shown = sys.__stderr__ is not None and sys.__stderr__.isatty()
+    is_typed = sys.__stdin__ is not None and sys.__stdin__.isatty()
+    output, input_fd = None, _STDIN
+    if not (is_shown and is_typed):
         try:
             fd = os.open(TTY, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError:  # no controlling terminal
-            if output is None:
+            if not is_shown:
                 return None
-            input_fd = output.fileno()  # open for both, as a shell leaves it
+            input_fd = _STDERR  # open for both, as a shell leaves it
         else:
-            output = output or os.fdopen(os.dup(fd), "w", encoding="utf-8")
-            input_fd = fd if input_fd is None else input_fd
+            output = None if is_shown else os.fdopen(os.dup(fd), "w", encoding="utf-8")
+            input_fd = _STDIN if is_typed else fd
     if sys.__stdin__ is None:  # closed by the caller; Textual's driver looks at it all the same
         sys.__stdin__ = os.fdopen(os.dup(input_fd), "r", encoding="utf-8")  # type: ignore[misc]
     return Terminal(output, input_fd)
@@ -47,7 +49,7 @@ class PickDriver(TerminalDriver):
         super().__init__(app, **options)
         terminal: Terminal | None = app.terminal
         if terminal is not None:
-            self._file: Any = terminal.output
+            self._file: Any = terminal.output or self._file
             self.fileno = terminal.input_fd
             self.input_tty = True
 
