@@ -86,12 +86,13 @@ class RememberingApp(DressedApp):
         changes = self.memory.take_changes()
         if not changes:
             return
-        self._is_saving = True
+        self._is_saving, is_stored = True, False
         try:
-            if not await self._state.save(changes):
-                self.memory.give_back(changes)
-        finally:
+            is_stored = await self._state.save(changes)
+        finally:  # also where the end of the dashboard cuts it short: the last save has it then
             self._is_saving = False
+            if not is_stored:
+                self.memory.give_back(changes)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.InputEvent):

@@ -18,12 +18,9 @@ class _Kept(NamedTuple):
     second: int
     layout: Layout
     is_open: bool
-    is_tagged: bool
     rows: tuple[Row, ...]
-
-    def is_drawn_so(self, layout: Layout, is_open: bool, is_tagged: bool) -> bool:
-        """True when the rows only depend on snapshot and time."""
-        return self.layout is layout and self.is_open == is_open and self.is_tagged == is_tagged
+    tagged: tuple[Row, ...] | None
+    """The same with the mark; None: not asked for yet."""
 
 
 class FleetRows:
@@ -49,7 +46,8 @@ class FleetRows:
         rows: list[Row] = []
         for snapshot in machines:
             name = snapshot.name
-            rows += self._rows_of_one(snapshot, now, layout, name in opened, name in visible, name in tagged)
+            kept = self._keep(snapshot, now, layout, name in opened, name in visible)
+            rows += kept.rows if name not in tagged else self._marked(kept)
         return rows
 
     def keep_only(self, declared: Sequence[MachineSnapshot]) -> None:
@@ -58,29 +56,31 @@ class FleetRows:
             names = {snapshot.name for snapshot in declared}
             self._kept = {name: kept for name, kept in self._kept.items() if name in names}
 
-    def _rows_of_one(
-        self,
-        snapshot: MachineSnapshot,
-        now: float,
-        layout: Layout,
-        is_open: bool,
-        is_visible: bool,
-        is_tagged: bool,
-    ) -> tuple[Row, ...]:
+    def _marked(self, kept: _Kept) -> tuple[Row, ...]:
+        """The rows with the mark of a tagged machine."""
+        if kept.tagged is not None:
+            return kept.tagged
+        glyphs = kept.layout.glyphs
+        rows = tuple([row._replace(cells=tagged_cells(row.cells, glyphs)) for row in kept.rows])
+        self._kept[kept.snapshot.name] = kept._replace(tagged=rows)
+        return rows
+
+    def _keep(
+        self, snapshot: MachineSnapshot, now: float, layout: Layout, is_open: bool, is_visible: bool
+    ) -> _Kept:
         kept = self._kept.get(snapshot.name)
         second = int(now)
-        if kept is not None and kept.is_drawn_so(layout, is_open, is_tagged):
+        if kept is not None and kept.layout is layout and kept.is_open == is_open:
             if kept.snapshot is snapshot and (
                 kept.second == second or not is_visible or not is_ticking(snapshot, now, layout.interval_s)
             ):
-                return kept.rows
+                return kept
             if not is_visible and count_rows(snapshot, now, layout, is_expanded=is_open) == len(kept.rows):
-                return kept.rows
+                return kept
         rows = machine_rows(snapshot, now, layout, is_expanded=is_open, trend_of=self.trend_of)
-        if is_tagged:
-            rows = tuple(row._replace(cells=tagged_cells(row.cells, layout.glyphs)) for row in rows)
         self.built += 1
+        marked = None
         if kept is not None and kept.rows == rows:
-            rows = kept.rows  # the same objects: nothing to compare, nothing to paint
-        self._kept[snapshot.name] = _Kept(snapshot, second, layout, is_open, is_tagged, rows)
-        return rows
+            rows, marked = kept.rows, kept.tagged  # the same objects: nothing to compare, nothing to paint
+        kept = self._kept[snapshot.name] = _Kept(snapshot, second, layout, is_open, rows, marked)
+        return kept
