@@ -272,6 +272,11 @@ ACTIONS: tuple[Action, ...] = (
         "enter",
         "Enter",
         "pick",
+    Action("find", "slash", "/", "find", "Find a text in these lines", ("find",), rank=4, takes="TEXT"),
+    Action("find_next", "n", "n", "next match", "The next line that has it", ("find",), rank=4),
+    Action("find_previous", "N", "N", "match before", "The line before that has it", ("find",)),
+    Action("clear_find", "escape", "Esc", "end find", "Look for nothing any more", ("find",), rank=2),
+    Action("copy_document", "y", "y", "copy JSON", "Copy the whole document", ("raw",), rank=5),
         "Print the machine under the cursor and leave",
         ("pick",),
         rank=1,
@@ -308,11 +313,6 @@ BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
 def bindings_for(place: Place) -> list[BindingType]:
     """Textual's bindings of all actions of a place."""
-    Action("find", "slash", "/", "find", "Find a text in these lines", ("find",), rank=4, takes="TEXT"),
-    Action("find_next", "n", "n", "next match", "The next line that has it", ("find",), rank=4),
-    Action("find_previous", "N", "N", "match before", "The line before that has it", ("find",)),
-    Action("clear_find", "escape", "Esc", "end find", "Look for nothing any more", ("find",), rank=4),
-    Action("copy_document", "y", "y", "copy JSON", "Copy the whole document", ("raw",), rank=5),
     return [
         Binding(action.keys, action.id, action.title, id=action.id, key_display=action.label)
         for action in ACTIONS

@@ -51,6 +51,7 @@ def actions_now(screen: Screen[Any]) -> list[Offer]:
             if label is None or (binding.id, action.keys.split(",")[0]) not in bound:
                 # Its first key is another action's here: a list in front of the screen has taken it.
                 label = screen.app.get_key_display(replace(binding, key_display=None))
+                label = label if label.isascii() else binding.key.capitalize()
             offers.setdefault(action.id, Offer(action, node, label))
     for action in ACTIONS:
         if action.keys or action.id in offers:
