@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model_fleets import crowd, host, lines_of, mixed_fleet, renewed
-
 from builders import (
     GIB,
     NOW,
@@ -18,9 +16,10 @@ from builders import (
     make_snapshot,
 )
 from fleettui.model.machine import EngineEndpoint
-from fleettui.model.snapshot import SourceStatus
+from fleettui.model.snapshot import MaintenanceFlag, SourceStatus
 from fleettui.model.unknown import Unknown
 from fleettui.view.model_matrix import ModelIndex
+from model_fleets import crowd, host, lines_of, mixed_fleet, renewed
 
 NOT_TOLD = Unknown("not reported")
 
@@ -252,6 +251,15 @@ def test_a_new_model_touches_its_own_line_only() -> None:
     assert index.joined == 2
     assert len(lines) == 41
     assert index.counted == 40 + 41, "the machine left the other forty"
+
+
+def test_a_flag_touches_the_lines_of_its_machine() -> None:
+    index, machines = ModelIndex(), crowd(20, 5)
+    index.lines_of(make_fleet(*machines), NOW)
+    flagged = replace(machines[0], maintenance=MaintenanceFlag(None, "mia", NOW))
+    lines = index.lines_of(make_fleet(flagged, *machines[1:], seq=2), NOW)
+    assert (index.read, index.joined, index.counted) == (21, 1, 10)
+    assert {line.holdings[0].flag for line in lines} == {"maintenance"}
 
 
 def test_machines_that_leave_take_their_models_along() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import GIB, NOW, make_copy, make_fleet
-from fleettui.model.snapshot import FleetSnapshot
+from fleettui.model.snapshot import DrainFlag, FleetSnapshot, MaintenanceFlag
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.filter_language import FilterError
@@ -43,12 +43,12 @@ from model_fleets import crowd, host, mixed_fleet
 
 MATRIX_130 = """
    model               copies     VRAM ▾  on GPU  expires   installed  declared   ada  app-h bora  dora  hoppe kiosk pve52
- ▾ llama3.1:70b             2   79.2 GiB   100 %  4m                2       3/4    ●     ✗                 ●           ●
+ ▾ llama3.1:70b             2   79.2 GiB   100 %  4m                2       3/4    ●     ✗                 ●           ◌
      2 copies, 39.6 GiB more than one needs
      ● ada                      39.6 GiB   100 %  4m        loaded · ctx 32768 · declared
      ● hopper                   39.6 GiB   100 %  29m       loaded · ctx 32768 · declared · as llama3.1
      ✗ app-host                                             declared, not installed
-     ● pve52                    39.6 GiB   100 %  4m        loaded · ctx 32768 · declared · as last heard 4m ago
+     ◌ pve52                    39.6 GiB   100 %  4m        loaded · ctx 32768 · declared · as last heard 4m ago
  ▾ mixtral:8x22b            1   74.0 GiB   100 %  56m               1         1                            ●
      ● hopper                   74.0 GiB   100 %  56m       loaded · ctx 32768 · declared
  ▾ qwen2.5:32b              1   16.0 GiB    83 %  pinned            3         1    ·           ◐     ·
@@ -67,7 +67,7 @@ MATRIX_130 = """
 """
 CLOSED_200 = """
    model               copies     VRAM ▾  on GPU  expires              installed  declared   ada  app-h bora  dora  hoppe kiosk pve52  note
- ▸ llama3.1:70b             2   79.2 GiB   100 %  4m ada                       2       3/4    ●     ✗                 ●           ●    not installed on app-host; 39.6 GiB more than one needs …
+ ▸ llama3.1:70b             2   79.2 GiB   100 %  4m ada                       2       3/4    ●     ✗                 ●           ◌    not installed on app-host; 39.6 GiB more than one needs …
  ▸ mixtral:8x22b            1   74.0 GiB   100 %  56m hopper                   1         1                            ●
  ▸ qwen2.5:32b              1   16.0 GiB    83 %  pinned                       3         1    ·           ◐     ·                      another digest on dora
  ▸ nomic-embed-text         1    0.6 GiB   100 %  pinned                       1              ●
@@ -92,7 +92,7 @@ NARROW_40 = """
      ● ada            39.6 GiB 4m
      ● hopper         39.6 GiB 29m
      ✗ app-host      not installed
-     ● pve52          39.6 GiB 4m
+     ◌ pve52          39.6 GiB 4m
  ▾ mixtral:8x22b      74.0 GiB 56m
      ● hopper         74.0 GiB 56m
 """
@@ -148,10 +148,19 @@ def test_what_is_old_is_dim_and_in_no_figure() -> None:
     fleet = mixed_fleet()
     layout, line = layout_for(fleet, 130), one_line(fleet, "llama3.1:70b")
     (closed,) = model_rows(line, NOW, layout)
-    signs = [cell for cell in closed.cells if cell.text == "●"]
-    assert [cell.tone for cell in signs] == ["good", "good", "dim"]
+    signs = [cell for cell in closed.cells if cell.text in {"●", "◌"}]
+    assert signs == [("●", "good"), ("●", "good"), ("◌", "dim")]
     old = next(row for row in rows_of(fleet, "llama3.1:70b") if row.machine == "pve52")
     assert {cell.tone for cell in old.cells if cell.text.strip()} == {"dim"}
+
+
+def test_a_flag_of_the_machine_stands_on_its_line() -> None:
+    flagged = host("ada", make_copy(), maintenance=MaintenanceFlag("fan swap", "mia", NOW - 60))
+    draining = host("bora", make_copy(), drain=DrainFlag("running", "kernel", "mia", NOW - 60))
+    rows = rows_of(make_fleet(flagged, draining), "llama3.1:70b")
+    texts = {row.machine: text_of(row.cells) for row in rows}
+    assert "loaded ⚑ maintenance · ctx 32768" in texts["ada"]
+    assert "loaded ⚑ drain running · ctx 32768" in texts["bora"]
 
 
 def test_rows_lead_to_machines() -> None:

@@ -17,6 +17,8 @@ class Glyphs:
     unknown: str = "?"
     hollow: str = "○"
     """There, and not on a GPU."""
+    old: str = "◌"
+    """Was there when last heard."""
     branch: str = "├"
     branch_last: str = "└"
     """Before a line that belongs to the one above."""
@@ -60,6 +62,7 @@ ASCII = Glyphs(
     unhealthy="!",
     offline="x",
     hollow="o",
+    old="=",
     branch="|",
     branch_last="`",
     expanded="v",

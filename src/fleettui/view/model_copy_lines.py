@@ -6,6 +6,7 @@ from fleettui.model.readings import LoadedModel
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, dimmed, fit_cells
 from fleettui.view.copies import copy_parts, expiry_cell
+from fleettui.view.glyphs import Glyphs
 from fleettui.view.model_holdings import Holding, HoldingState, copy_state
 from fleettui.view.model_layout import ModelLayout, at_places, in_signs
 from fleettui.view.model_matrix import ModelLine
@@ -36,7 +37,7 @@ def holding_lines(line: ModelLine, holding: Holding, now: float, layout: ModelLa
         start = _text_start(layout, has_figures=copy is not None)
         room = layout.width - 1 - start
         if room > 0:
-            said = _said(line, holding, copy, now, room, is_first=index == 0)
+            said = _said(line, holding, copy, now, room, layout.glyphs, is_first=index == 0)
             pieces.append((start, fit_cells(said, room, "left", layout.glyphs.ellipsis)))
         cells = at_places(pieces, layout)
         if not holding.is_live:
@@ -54,7 +55,7 @@ def _copy_pieces(
     for place in layout.places:
         cells: Cells = ()
         if place.key == "model":
-            sign = sign_of(state, layout.glyphs)
+            sign = sign_of(state, layout.glyphs, is_live=holding.is_live)
             cells = (Cell(BELOW), sign, Cell(f" {clean(holding.machine)}"))
         elif copy is None:
             continue
@@ -82,7 +83,14 @@ def _text_start(layout: ModelLayout, *, has_figures: bool) -> int:
 
 
 def _said(
-    line: ModelLine, holding: Holding, copy: LoadedModel | None, now: float, room: int, *, is_first: bool
+    line: ModelLine,
+    holding: Holding,
+    copy: LoadedModel | None,
+    now: float,
+    room: int,
+    glyphs: Glyphs,
+    *,
+    is_first: bool,
 ) -> Cells:
     """`loaded · ctx 32768 · 70.6B · Q4_K_M · declared · same tag, other digest 365c0bd3c000`."""
     state = holding.state if copy is None else copy_state(copy)
@@ -95,6 +103,8 @@ def _said(
     elif size is not None and not isinstance(size, Unknown) and room >= _ROOM_FOR_DISK:
         words += f", {bytes_gib(size)} GiB on disk"
     cells: list[Cell] = [Cell(words, _word_tone(state))]
+    if holding.flag and is_first:
+        cells.append(Cell(f" {glyphs.flag} {holding.flag}", "accent"))
     parts = [] if copy is None else [part for part in copy_parts(copy, now)[3:] if part]
     if parts:
         cells.append(Cell(f" · {' · '.join(parts)}", "dim"))

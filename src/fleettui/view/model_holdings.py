@@ -69,11 +69,13 @@ class MachineEntries(NamedTuple):
     """Every engine told what it has installed: what is not listed is not there."""
     last_seen: float | None
     """Epoch seconds of a machine that does not answer; None while it does, or if it never did."""
+    flag: str
+    """What the operator decided about the machine: `maintenance`, `drained`, …; empty: nothing."""
 
     @property
-    def standing(self) -> tuple[bool, bool, float | None]:
+    def standing(self) -> tuple[bool, bool, float | None, str]:
         """What counts for each of its models beside their own entries."""
-        return self.is_heard, self.is_listed, self.last_seen
+        return self.is_heard, self.is_listed, self.last_seen, self.flag
 
     @property
     def structure(self) -> frozenset[tuple[str, str | None]]:
@@ -99,6 +101,8 @@ class Holding(NamedTuple):
     """Of a machine that does not answer."""
     drift: str = ""
     """How its digest differs from that of others with the same tag."""
+    flag: str = ""
+    """What the operator decided about the machine."""
 
     @property
     def is_loaded(self) -> bool:
@@ -161,7 +165,18 @@ def read_entries(
         and not any(isinstance(engine.installed, Unknown) for engine in snapshot.engines)
     )
     last_seen = None if live.is_heard else snapshot.last_seen
-    return MachineEntries(snapshot.name, tuple(entries), tuple(disks), live.is_heard, is_listed, last_seen)
+    return MachineEntries(
+        snapshot.name, tuple(entries), tuple(disks), live.is_heard, is_listed, last_seen, flag_word(snapshot)
+    )
+
+
+def flag_word(snapshot: MachineSnapshot) -> str:
+    """`maintenance`, `drained`, `drain running`; empty without a flag."""
+    if snapshot.maintenance is not None:
+        return "maintenance"
+    if snapshot.drain is not None:
+        return "drained" if snapshot.drain.state == "drained" else f"drain {snapshot.drain.state}"
+    return ""
 
 
 def _read_disk(engine: EngineReading, is_live: bool) -> DiskEntries:
@@ -228,6 +243,7 @@ def make_holding(part: MachineEntries, entries: list[Entry], drift: str) -> Hold
         is_live,
         part.last_seen,
         drift,
+        part.flag,
     )
 
 

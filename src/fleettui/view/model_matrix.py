@@ -15,6 +15,7 @@ from fleettui.view.model_holdings import (
     Holding,
     Liveness,
     MachineEntries,
+    flag_word,
     liveness_of,
     make_holding,
     read_entries,
@@ -77,6 +78,7 @@ class _Kept(NamedTuple):
     engines: tuple[EngineReading, ...]
     live: Liveness
     last_seen: float | None
+    flag: str
     entries: MachineEntries
     structure: frozenset[tuple[str, str | None]]
 
@@ -135,8 +137,8 @@ class ModelIndex:
     def _read(self, snapshot: MachineSnapshot, before: _Kept | None, now: float, fresh_s: float) -> _Kept:
         live = liveness_of(snapshot, now, fresh_s)
         last_seen = None if live.is_heard else snapshot.last_seen
-        source = (snapshot.machine, snapshot.engines, live, last_seen)
-        if before is not None and before[:4] == source:
+        source = (snapshot.machine, snapshot.engines, live, last_seen, flag_word(snapshot))
+        if before is not None and before[: len(source)] == source:
             return before
         self.read += 1
         entries = read_entries(snapshot, live, None if before is None else before.entries)

@@ -113,10 +113,8 @@ def _model_cells(line: ModelLine, now: float, layout: ModelLayout, *, is_expande
 
 def holding_sign(holding: Holding, layout: ModelLayout) -> Cell:
     """One column: the state, the number of copies where there are more; dim where it is old."""
-    sign = sign_of(holding.state, layout.glyphs)
-    if 1 < len(holding.copies) < 10:
-        sign = Cell(str(len(holding.copies)), sign.tone)
-    return sign if holding.is_live else Cell(sign.text, "dim")
+    sign = sign_of(holding.state, layout.glyphs, is_live=holding.is_live)
+    return Cell(str(len(holding.copies)), sign.tone) if 1 < len(holding.copies) < 10 else sign
 
 
 def _figure(

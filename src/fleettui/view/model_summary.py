@@ -23,6 +23,7 @@ _LEGEND: tuple[tuple[HoldingState, str], ...] = (
     ("unread", "not known"),
     ("cloud", "runs elsewhere"),
 )
+_OLD = "loaded when last heard"
 _FILTER_MIN = 8
 """Columns that the text of the filter keeps."""
 
@@ -30,8 +31,9 @@ _FILTER_MIN = 8
 def legend_cells(glyphs: Glyphs, width: int) -> Cells:
     """What the signs mean, as many as fit."""
     parts: list[Cells] = []
-    for state, word in _LEGEND:
-        part: Cells = (sign_of(state, glyphs), Cell(f" {word}", "dim"))
+    signs = [(sign_of(state, glyphs), word) for state, word in _LEGEND]
+    for sign, word in [*signs, (sign_of("loaded", glyphs, is_live=False), _OLD)]:
+        part: Cells = (sign, Cell(f" {word}", "dim"))
         if width_of(join_cells([*parts, part], "   ")) > width:
             break
         parts.append(part)

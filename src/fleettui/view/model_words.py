@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone, join_cells, width_of
 from fleettui.view.glyphs import Glyphs
-from fleettui.view.model_holdings import Holding, HoldingState
+from fleettui.view.model_holdings import LOADED_STATES, Holding, HoldingState
 from fleettui.view.model_join import shown_name
 from fleettui.view.model_matrix import ModelFigures, ModelLine
 from fleettui.view.text import clean
@@ -45,8 +45,9 @@ STATE_WORDS: dict[HoldingState, str] = {
 }
 
 
-def sign_of(state: HoldingState, glyphs: Glyphs) -> Cell:
-    """One column that says where a machine stands with a model."""
+def sign_of(state: HoldingState, glyphs: Glyphs, *, is_live: bool = True) -> Cell:
+    """One column that says where a machine stands with a model. What is old is dim, and a copy of then has a
+    sign of its own: a colour never stands alone."""
     signs: dict[HoldingState, str] = {
         "on_gpu": glyphs.healthy,
         "partly": glyphs.degraded,
@@ -60,7 +61,9 @@ def sign_of(state: HoldingState, glyphs: Glyphs) -> Cell:
         "unread": glyphs.unknown,
         "cloud": "c",
     }
-    return Cell(signs[state], _TONES[state])
+    if is_live:
+        return Cell(signs[state], _TONES[state])
+    return Cell(glyphs.old if state in LOADED_STATES else signs[state], "dim")
 
 
 def vram_cell(vram_bytes: Maybe[int], *, is_least: bool = False) -> Cell:
