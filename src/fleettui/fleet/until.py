@@ -27,6 +27,18 @@ def parse_until(text: str, now: float) -> float:
     return moment
 
 
+def parse_reason_until(text: str, now: float) -> tuple[str | None, float | None]:
+    """`fan swap until 2h` -> reason and epoch seconds; both may be left out. Raises ValueError."""
+    words = text.split()
+    places = [place for place, word in enumerate(words) if word.lower() == "until"]
+    if not places:
+        return " ".join(words) or None, None
+    reason, when = words[: places[-1]], words[places[-1] + 1 :]
+    if not when:
+        raise ValueError(f"until when? {FORMS}")
+    return " ".join(reason) or None, parse_until(" ".join(when), now)
+
+
 def _read(words: str, now: float) -> float | None:
     lengths = _DURATION.fullmatch(words)
     if words and lengths is not None:

@@ -17,6 +17,7 @@ from fleettui.tui.actions import bindings_for
 from fleettui.tui.command_line import command_question
 from fleettui.tui.dialog import LiveDialog
 from fleettui.tui.live import LiveScreen
+from fleettui.tui.maintenance import MaintenanceKeys
 from fleettui.tui.memory import Memory, texts_in
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
@@ -75,6 +76,7 @@ class FleetApp(RememberingApp):
         """The newest snapshot that reached the app."""
         super().__init__(look, memory, service.ui_state, clock)
         self.painter = Painter(self._paint, self.set_timer, terminal=self)
+        self.maintenance = MaintenanceKeys(self)
         self._unsubscribe: Callable[[], None] | None = None
         self._commands = texts_in(self.memory.part(APP), "commands")
         """Lines of commands typed so far, oldest first."""
@@ -145,7 +147,7 @@ class FleetApp(RememberingApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What does not apply is neither run nor listed."""
-        if action == "theme" and not self.has_color:
+        if (action == "theme" and not self.has_color) or (action == "undo" and not self.maintenance.last):
             return False
         screen = self.live_screen
         has_machine = screen is not None and screen.current_machine is not None
@@ -181,6 +183,17 @@ class FleetApp(RememberingApp):
         screen = self.live_screen
         if screen is not None and screen.current_machine is not None:
             self.open_machine(screen.current_machine, "logs")
+
+    def action_maintenance(self, text: str = "") -> None:
+        if (screen := self.live_screen) is not None:
+            self.maintenance.run(screen.chosen_machines, text)
+
+    def action_maintenance_reason(self) -> None:
+        if (screen := self.live_screen) is not None:
+            self.maintenance.ask(screen.chosen_machines)
+
+    def action_undo(self) -> None:
+        self.maintenance.undo()
 
     def action_pending(self, name: str = "") -> None:
         screen = self.live_screen

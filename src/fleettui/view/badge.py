@@ -8,7 +8,7 @@ from fleettui.view.units import count
 
 
 def badge_cells(fleet: FleetSnapshot, key: str = "") -> Cells:
-    """Changed host keys, machines that wait for approval, the key that shows them; nothing when none waits."""
+    """Changed host keys, machines that wait for approval, the key to see them; nothing when none waits."""
     changed = sum(item.trust == "key_changed" for item in fleet.machines)
     pending = sum(item.trust == "pending" for item in fleet.machines)
     cells: list[Cell] = []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fleettui.model.clock import day_and_time, duration
 from fleettui.model.flag_words import maintenance_words
 from fleettui.model.flags import MaintenanceChange, MaintenanceResult
 from fleettui.view.document import maintenance_document
 from fleettui.view.json_values import Document
 from fleettui.view.text import clean
+from fleettui.view.units import count
 
 
 def change_lines(change: MaintenanceChange, now: float, utc_offset_s: int | None = None) -> list[str]:
@@ -27,6 +29,47 @@ def change_line(result: MaintenanceResult, now: float, utc_offset_s: int | None 
     else:
         text = f"{after}; before: {before}" if result.is_changed else f"{after}; unchanged"
     return clean(f"{result.name}: {text}")
+
+
+def told_text(change: MaintenanceChange, now: float, utc_offset_s: int | None = None) -> str:
+    """What one key did, in a sentence or two; a machine alone is told with everything."""
+    results = change.results
+    if len(results) == 1:
+        return change_line(results[0], now, utc_offset_s)
+    raised = sum(result.before is None and result.after is not None for result in results)
+    cleared = sum(result.before is not None and result.after is None for result in results)
+    edited = len(change.changed) - raised - cleared
+    same = len(results) - len(change.changed)
+    parts = []
+    if raised:
+        parts.append(
+            f"{count(raised, 'machine')} now in maintenance: not routed from now on, nothing is unloaded"
+        )
+    if cleared:
+        parts.append(f"{count(cleared, 'machine')} out of maintenance")
+    if edited:
+        parts.append(f"{count(edited, 'machine')} in maintenance with another reason or end")
+    if same:
+        word = "was" if same == 1 else "were"
+        where = "in maintenance" if results[0].after is not None else "out of it"
+        parts.append(f"{same} {word} {where} already")
+    return "; ".join(parts)
+
+
+def undone_text(change: MaintenanceChange, now: float, utc_offset_s: int | None = None) -> str:
+    """What undoing did."""
+    return "Undone: " + told_text(change, now, utc_offset_s)
+
+
+def announced_text(
+    reason: str | None, until: float | None, now: float, utc_offset_s: int | None = None
+) -> str:
+    """What Enter would set: `"fan swap", until 14:00, 2h from now; …`."""
+    what = f'"{clean(reason)}"' if reason else "no reason"
+    if until is None:
+        return f"{what}, until you end it"
+    end = f"{day_and_time(until, now, utc_offset_s)}, {duration(until - now)} from now"
+    return f"{what}, until {end}; it is you who ends it, then it is overdue"
 
 
 def change_document(change: MaintenanceChange, now: float) -> Document:
