@@ -15,7 +15,9 @@ from builders import NOW, make_copy, make_engine, make_fleet, make_snapshot
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.app import FleetApp
 from fleettui.tui.memory import Memory
+from fleettui.tui.offers import actions_now
 from fleettui.tui.port import Look
+from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.screens.models.screen import ModelsScreen
@@ -354,3 +356,24 @@ async def test_everything_open_draws_what_is_near() -> None:
             await driver.press(key)
             drawn = [line for line in driver.lines[1:] if line.strip()]
             assert len(drawn) == driver.screen.table.page_height, key
+
+
+async def test_the_palette_the_help_and_the_footer_have_what_applies_here() -> None:
+    async with models_screen(size=(200, 30)) as driver:
+        commands = {command.title for command in driver.app.get_system_commands(driver.screen)}
+        assert {
+            "Details",
+            "Expand",
+            "Expand all",
+            "Filter",
+            "Sort",
+            "Sort right",
+            "Reverse",
+            "Models",
+        } <= commands
+        assert not {"Tag", "Show all", "Next machine"} & commands
+        assert {"o sort", "/ filter", "x expand", "2 models"} <= {
+            f"{offer.label} {offer.action.title}" for offer in actions_now(driver.screen)
+        }
+        await driver.press("question_mark")
+        assert isinstance(driver.app.screen, HelpScreen)
