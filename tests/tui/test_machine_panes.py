@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
@@ -539,3 +540,16 @@ async def test_by_mouse(log: FakeLog) -> None:
         await pilot.click(footer, offset=(footer.text.index("/ find") + 1, 0))
         await settle(pilot)
         assert app.screen.is_asking  # type: ignore[attr-defined]
+
+
+async def test_panes_that_were_closed_are_let_go(log: FakeLog) -> None:
+    app = FleetApp(service_of(), clock=Clock())
+    async with app.run_test(size=(100, 30)) as pilot:
+        for _ in range(3):
+            for tab in ("logs", "timeline", "raw"):
+                await opened(pilot, tab)
+                await pilot.press("escape")
+                await settle(pilot)
+        gc.collect()
+        kept = [item for item in gc.get_objects() if isinstance(item, MachinePane)]
+        assert len(kept) <= 1, "the last one may still be on its way out"

@@ -102,6 +102,7 @@ class LogsPane(MachinePane, Vertical):
         self._leave()
 
     def on_unmount(self) -> None:
+        self.app.mode_change_signal.unsubscribe(self)  # which would keep the pane for ever
         self._leave()
 
     def _note_mode(self) -> None:
