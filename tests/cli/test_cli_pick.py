@@ -223,3 +223,15 @@ def test_wrong_settings_are_told_before_the_screen_is_taken(stored: dict[str, st
         assert (code, stdout) == (2, b"")
         assert b"there is no theme" in terminal.written
         assert b"\x1b[?1049h" not in terminal.written
+
+
+def test_what_polls_is_loaded_only_where_somebody_has_to_poll() -> None:
+    """It is there a third sooner where a dashboard runs."""
+    modules = "fleettui.cli.pick, fleettui.cli.serving, fleettui.fleet.latest, fleettui.tui.pick.app"
+    program = f"import sys, {modules}; print(*sorted({{'pydantic', 'yaml', 'asyncssh'}} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": SRC},
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout == "\n"

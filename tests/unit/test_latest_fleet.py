@@ -11,7 +11,8 @@ from pathlib import Path
 
 from builders import make_fleet, make_snapshot
 from fleettui.fleet.latest import LatestFleet
-from fleettui.fleet.service import FleetSettings
+from fleettui.fleet.needs import CHOOSING
+from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.snapshot import FleetSnapshot, MaintenanceFlag, SourceStatus
 from fleettui.net.connector import Connector
 from fleettui.net.settings import ConnectorSettings
@@ -36,7 +37,7 @@ class Rig:
         self.machines, self.state = folder / "machines", folder / "state"
         self.machines.mkdir()
         (self.machines / "ada.yaml").write_text(GONE)
-        self.connectors = 0
+        self.services = 0
 
     def store(self, age_s: float = 0.0, interval_s: float = 2.0, seq: int = 1) -> FleetSnapshot:
         """What a dashboard stored so long ago: `ada`, healthy, read at that moment."""
@@ -49,14 +50,14 @@ class Rig:
             save_snapshot(store, fleet, {"ada"}, written_at=at)
         return fleet
 
-    def connector(self) -> Connector:
-        self.connectors += 1
-        return Connector(ConnectorSettings.from_environment())
+    def service(self) -> FleetService:
+        self.services += 1
+        settings = FleetSettings(str(self.machines), 0.5, CHOOSING, state_dir=str(self.state))
+        return FleetService(settings, Connector(ConnectorSettings.from_environment()))
 
     @asynccontextmanager
     async def latest(self) -> AsyncIterator[LatestFleet]:
-        settings = FleetSettings(str(self.machines), 0.5, state_dir=str(self.state))
-        latest = LatestFleet(settings, self.connector)
+        latest = LatestFleet(str(self.machines), str(self.state), self.service)
         try:
             await latest.start()
             yield latest
@@ -89,7 +90,7 @@ async def test_what_is_fresh_is_followed_and_nobody_is_asked(tmp_path: Path) -> 
         rig.store(interval_s=60.0, seq=7)
         newer = await until(latest, lambda fleet: fleet.machines[0].seq == 7)
         assert newer.seq > first.seq
-    assert rig.connectors == 0
+    assert rig.services == 0
 
 
 async def test_a_flag_of_now_holds_for_what_was_stored_before(tmp_path: Path) -> None:
@@ -106,18 +107,17 @@ async def test_a_writer_that_falls_silent_is_replaced_by_polls_of_our_own(tmp_pa
     rig = Rig(tmp_path)
     rig.store(age_s=0.6, interval_s=0.5)
     async with rig.latest() as latest:
-        assert rig.connectors == 0
+        assert rig.services == 0
         fleet = await until(latest, lambda fleet: fleet.machines[0].link.state == "failed")
         assert fleet.machines[0].health == "offline"
-        assert rig.connectors == 1
+        assert rig.services == 1
 
 
 async def test_old_news_are_shown_as_being_asked_until_the_machine_answers(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.store(age_s=3600.0)
     seen: list[FleetSnapshot] = []
-    settings = FleetSettings(str(rig.machines), 0.5, state_dir=str(rig.state))
-    latest = LatestFleet(settings, rig.connector)
+    latest = LatestFleet(str(rig.machines), str(rig.state), rig.service)
     latest.subscribe(seen.append)
     await latest.start()
     try:

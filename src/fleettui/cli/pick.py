@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.model.route import RouteQuery
+
+if TYPE_CHECKING:
+    from fleettui.fleet.service import FleetService
 
 
 def pick_command(arguments: Namespace) -> int:
@@ -15,22 +19,23 @@ def pick_command(arguments: Namespace) -> int:
     if arguments.model is not None and not arguments.model.strip():
         raise CommandError("the model's name is empty", "see: fleettui pick --help")
     folders = resolve_folders(arguments)
-    _check_machines(folders)
     return _pick(folders, None if arguments.model is None else RouteQuery(arguments.model), arguments.format)
 
 
 def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
     from fleettui.cli.dashboard import log_to_file
     from fleettui.cli.look import look_of
-    from fleettui.cli.serving import make_connector, run_serving
+    from fleettui.cli.serving import run_serving
     from fleettui.fleet.latest import LatestFleet
-    from fleettui.fleet.service import FleetSettings
     from fleettui.tui.pick.app import run_picker
     from fleettui.tui.pick.question import Picked, PickQuestion
     from fleettui.tui.pick.terminal import find_terminal
     from fleettui.view.picking import failure_lines
     from fleettui.view.route_text import format_one
 
+    source = LatestFleet(folders.machines_dir, folders.state_dir, lambda: _make_service(folders))
+    if not source.is_stored_fresh:
+        _check_machines(folders)
     look, terminal = look_of(folders), find_terminal()
     if terminal is None:
         raise CommandError(
@@ -38,8 +43,6 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
             "in a script: fleettui route MODEL",
         )
     log_to_file(folders)
-    settings = FleetSettings(folders.machines_dir, folders.interval_s, state_dir=folders.state_dir)
-    source = LatestFleet(settings, lambda: make_connector(folders))
     picked = Picked()
 
     async def work() -> int:
@@ -59,6 +62,16 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
         diagnostics.say_all(failure_lines(picked.failure))
         return picked.failure.exit_code
     return EXIT_NEGATIVE
+
+
+def _make_service(folders: Folders) -> FleetService:
+    """Asks the machines what one chooses by, and stores nothing."""
+    from fleettui.cli.serving import make_connector
+    from fleettui.fleet.needs import CHOOSING
+    from fleettui.fleet.service import FleetService, FleetSettings
+
+    settings = FleetSettings(folders.machines_dir, folders.interval_s, CHOOSING, state_dir=folders.state_dir)
+    return FleetService(settings, make_connector(folders))
 
 
 def _check_machines(folders: Folders) -> None:

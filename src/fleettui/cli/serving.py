@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fleettui.cli.folders import Folders
 from fleettui.decide.health import silence_limit_s
-from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.pace import new_gathering_loop
-from fleettui.fleet.service import FleetService, FleetSettings
-from fleettui.net.connector import Connector
-from fleettui.net.settings import ConnectorSettings
+
+if TYPE_CHECKING:
+    from fleettui.fleet.service import FleetService
+    from fleettui.net.connector import Connector
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -51,6 +51,9 @@ async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
 def make_service(folders: Folders, writer: str, history_minutes: float | None = None) -> FleetService:
     """The service over the folder's machines, not started; `writer` names who stores its snapshots.
     `history_minutes`: keep samples for graphs that long."""
+    from fleettui.fleet.keeper import SnapshotKeeper
+    from fleettui.fleet.service import FleetService, FleetSettings
+
     settings = FleetSettings(
         folders.machines_dir,
         folders.interval_s,
@@ -62,5 +65,8 @@ def make_service(folders: Folders, writer: str, history_minutes: float | None = 
 
 def make_connector(folders: Folders) -> Connector:
     """Connections that are kept."""
+    from fleettui.net.connector import Connector
+    from fleettui.net.settings import ConnectorSettings
+
     # Keepalives go by the same rule as the silence of the fact channel: 3 intervals, 6 s at least.
     return Connector(ConnectorSettings.from_environment(silence_s=silence_limit_s(folders.interval_s)))

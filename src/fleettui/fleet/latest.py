@@ -6,19 +6,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from fleettui.fleet.bus import SnapshotBus, Subscriber
-from fleettui.fleet.needs import Needs
-from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot
-from fleettui.net.connector import Connector
 from fleettui.store.database import Store, StoreError
 from fleettui.store.flags import with_present_flags
 from fleettui.store.snapshots import StoredFleet, load_for_routing
 
-CHOOSING = Needs(rates=False, disks=False, processes=False, condition=False)
-"""What one chooses a machine by: free VRAM, models, whether it is well."""
+if TYPE_CHECKING:
+    from fleettui.fleet.service import FleetService
+
 FOLLOW_S = 0.5
 """Between two looks at what is stored: 2 ms each for 64 machines."""
 SETTLED_AFTER_S = 10.0
@@ -30,23 +29,25 @@ class LatestFleet:
 
     def __init__(
         self,
-        settings: FleetSettings,
-        connector: Callable[[], Connector],
+        machines_dir: str,
+        state_dir: str,
+        make_service: Callable[[], FleetService],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.settings = replace(settings, needs=CHOOSING)
+        """`make_service`: called where machines have to be asked from here; what it takes is loaded then."""
+        self.machines_dir = machines_dir
+        self.state_dir = state_dir
         self.error: str | None = None
         """Why what is stored cannot be read; host keys that were approved are not known then either."""
-        self._connector = connector
+        self._make_service = make_service
         self._clock = clock
         self._service: FleetService | None = None
         self._following: asyncio.Task[None] | None = None
         self._old: Mapping[str, MachineSnapshot] = {}
         self._polling_since = 0.0
         self._has_settled = False
-        self._bus = SnapshotBus(
-            FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
-        )
+        self._stored = self._read()
+        self._bus = SnapshotBus(FleetSnapshot(0, clock(), 2.0, machines_dir=machines_dir))
 
     @property
     def snapshot(self) -> FleetSnapshot:
@@ -68,15 +69,19 @@ class LatestFleet:
         """Call back on each new snapshot; the answer ends that."""
         return self._bus.subscribe(subscriber)
 
+    @property
+    def is_stored_fresh(self) -> bool:
+        """Another process asks the machines and stores what they say."""
+        return self._stored is not None and self._stored.is_fresh(self._clock())
+
     async def start(self) -> None:
         """Show what is stored; poll where nobody else does."""
-        stored = await asyncio.to_thread(self._read)
-        if stored is not None and stored.is_fresh(self._clock()):
+        if self._stored is not None and self.is_stored_fresh:
             self._has_settled = True
-            self._publish(stored.fleet)
-            self._following = asyncio.create_task(self._follow(stored))
-            return
-        await self._poll(stored)
+            self._publish(self._stored.fleet)
+            self._following = asyncio.create_task(self._follow())
+        else:
+            await self._poll()
 
     async def stop(self) -> None:
         """End either."""
@@ -93,10 +98,10 @@ class LatestFleet:
 
     def _read(self) -> StoredFleet | None:
         """The last stored snapshot with the flags of now. Never raises."""
-        folder = self.settings.machines_dir
+        folder = self.machines_dir
         self.error = None
         try:
-            store = Store.open_readonly(self.settings.state_dir or "")
+            store = Store.open_readonly(self.state_dir)
             if store is None:
                 return None
             with store:
@@ -108,24 +113,27 @@ class LatestFleet:
             self.error = str(error)
             return None
 
-    async def _follow(self, stored: StoredFleet) -> None:
+    async def _follow(self) -> None:
         """Until its writer falls silent; then the machines are asked from here."""
-        while stored.is_fresh(self._clock()):
+        while self.is_stored_fresh:
             await asyncio.sleep(FOLLOW_S)
             newer = await asyncio.to_thread(self._read)
-            if newer is not None and newer.written_at != stored.written_at:
+            if newer is None:
+                continue
+            if self._stored is None or newer.written_at != self._stored.written_at:
                 self._publish(newer.fleet)
-            stored = newer or stored
-        await self._poll(stored)
+            self._stored = newer
+        await self._poll()
 
-    async def _poll(self, stored: StoredFleet | None) -> None:
+    async def _poll(self) -> None:
+        stored = self._stored
         if stored is not None:
             self._old = {item.name: item for item in stored.fleet.machines}
             asked = LinkStatus("connecting")
             machines = [replace(item, link=asked, health="unknown") for item in stored.fleet.machines]
             self._publish(replace(stored.fleet, machines=tuple(machines)))
         self._polling_since, self._has_settled = self._clock(), False
-        service = self._service = FleetService(self.settings, self._connector(), clock=self._clock)
+        service = self._service = self._make_service()
         service.subscribe(self._take)
         await service.start()
 

@@ -64,3 +64,6 @@ class Needs:
 EVERYTHING = Needs()
 
 ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False)
+
+CHOOSING = Needs(rates=False, disks=False, processes=False, condition=False)
+"""What an operator chooses a machine by: free VRAM, models, whether it is well."""

@@ -155,7 +155,8 @@ def _about(snapshot: MachineSnapshot, answer: PickAnswer) -> str:
         return clean(snapshot.reasons[0].text)
     own = _of_engine(snapshot, answer)
     loaded = {copy.name for copy in own.loaded}
-    names = sorted({model.name for model in own.installed} - loaded, key=natural_key)
+    local = {model.name for model in own.installed if model.remote_host is None}
+    names = sorted(local - loaded, key=natural_key)
     return clean(f"also installed: {', '.join(names)}") if names else ""
 
 

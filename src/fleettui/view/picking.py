@@ -105,4 +105,4 @@ def _is_near(word: str, snapshot: MachineSnapshot) -> bool:
     letters = iter(snapshot.name.casefold())
     if all(letter in letters for letter in word):
         return True
-    return any(word in model.name.casefold() for model in snapshot.installed)
+    return any(word in model.name.casefold() for model in snapshot.installed if model.remote_host is None)
