@@ -9,8 +9,9 @@ import pytest
 from fleet_driver import Driver, dashboard
 from textual.geometry import Region
 from textual.widget import Widget
-from tui_fleet import PROBLEM, FakeService, fleet, rack
+from tui_fleet import PROBLEM, Clock, FakeService, fleet, rack
 
+from fleettui.tui.app import FleetApp
 from fleettui.tui.memory import Memory
 from fleettui.tui.port import Look
 from fleettui.tui.screens.menu.screen import MenuScreen
@@ -104,7 +105,10 @@ async def test_ascii_signs_are_all_there_is(has_color: bool, monkeypatch: pytest
     if not has_color:
         monkeypatch.setenv("NO_COLOR", "1")
     service = FakeService(fleet(rack(60), problems=(PROBLEM,)))
-    async with dashboard(service, (132, 30), Look(glyphs="ascii")) as driver:
+    app = FleetApp(service, Look(glyphs="ascii"), Clock())
+    async with app.run_test(size=(132, 30), notifications=True) as pilot:
+        driver = Driver(app, service, pilot)
+        await driver.settle()
         seen = {"fleet": visible_text(driver)}
         await driver.press("question_mark")
         assert "+-" in visible_text(driver)
@@ -118,9 +122,10 @@ async def test_ascii_signs_are_all_there_is(has_color: bool, monkeypatch: pytest
         await driver.settle()
         seen["palette"] = visible_text(driver)
         await driver.press("escape")
-        driver.app.notify("text", title="title", severity="error")
+        driver.app.notify("text of a toast", title="title", severity="error")
         await driver.settle()
         seen["toast"] = visible_text(driver)
+        assert "text of a toast" in seen["toast"]
         await driver.press("enter")
         seen["machine"] = visible_text(driver)
     strange = {where: sorted({sign for sign in text if not sign.isascii()}) for where, text in seen.items()}

@@ -109,6 +109,7 @@ def _theme(name: str, palette: _Palette, *, is_dark: bool) -> Theme:
             "scrollbar-background": palette.ground,
             "scrollbar-background-hover": palette.ground,
             "scrollbar-background-active": palette.ground,
+            **({} if is_dark else {"panel-lighten-1": palette.panel}),  # of toasts
         },
     )
 
@@ -137,9 +138,6 @@ _TERMINAL = Theme(
         "scrollbar-background-hover": "ansi_default",
         "scrollbar-background-active": "ansi_default",
         "border": "ansi_default",
-        "block-cursor-foreground": "ansi_default",
-        "block-cursor-background": "ansi_default",
-        "block-cursor-text-style": "reverse",
     },
     ansi=True,
 )
