@@ -159,6 +159,25 @@ async def test_the_form_of_the_answer_is_told_before_it_is_printed() -> None:
         assert "export OLLAMA_HOST=ada.example.net:11434" in driver.text("detail")
 
 
+async def test_other_weights_under_the_same_name_are_told() -> None:
+    def with_digest(name: str, digest: str) -> MachineSnapshot:
+        made = server(name, 20)
+        installed = tuple(replace(item, digest=digest) for item in made.installed)
+        return replace(made, engines=(replace(made.engines[0], installed=installed),))
+
+    source = FakeSource(fleet((with_digest("ada", "a" * 64), with_digest("bora", "b" * 64))))
+    async with picker(source, "llama3.1:70b") as driver:
+        assert "differs between machines: aaaaaaaaaaaa on ada" in " ".join(driver.text("detail").split())
+
+
+async def test_before_anything_is_known_it_says_what_is_asked() -> None:
+    async with picker(FakeSource(FleetSnapshot(0, NOW, 2.0)), "llama3.1:70b") as driver:
+        assert driver.text("title") == " pick llama3.1:70b"
+        assert driver.keys == []
+        await driver.press("enter", "down", "x")
+        assert driver.app.is_running
+
+
 async def test_a_machine_with_two_engines_has_two_lines() -> None:
     base = machine("bora")
     ends = (EngineEndpoint("ollama", 11434), EngineEndpoint("ollama", 11500))

@@ -106,6 +106,11 @@ def choice_line(choice: Choice, snapshot: MachineSnapshot | None, now: float, la
     return PickLine(choice.key, _plain(dimmed(cells) if choice.is_asked else cells, layout))
 
 
+def pick_title(model: str | None) -> str:
+    """What is asked."""
+    return "pick a machine" if model is None else f"pick {clean(model)}"
+
+
 def title_cells(
     found: RouteDecision | ServingList, choices: Sequence[Choice], shown: int, width: int, glyphs: Glyphs
 ) -> Cells:
@@ -113,9 +118,9 @@ def title_cells(
     open_count = sum(choice.answer is not None for choice in choices)
     waiting = sum(choice.is_asked for choice in choices)
     if isinstance(found, RouteDecision):
-        what, can = f"pick {clean(found.query.model)}", "can serve it"
+        what, can = pick_title(found.query.model), "can serve it"
     else:
-        what, can = "pick a machine", "can be picked"
+        what, can = pick_title(None), "can be picked"
     of = f"{open_count} of {count(len(choices), 'machine')} {can}"
     right = f"asking {waiting}{glyphs.ellipsis}" if waiting else ""
     if shown < len(choices):
@@ -125,19 +130,24 @@ def title_cells(
     return (*left, Cell(" "), Cell(right, "accent"))
 
 
+def about_choice(choice: Choice, snapshot: MachineSnapshot | None, note: str = "") -> str:
+    """What is known of a choice; `note`: holds for whichever is chosen."""
+    if choice.is_asked:
+        return "has not answered yet"
+    if choice.answer is None:
+        return f"cannot be picked: {clean(choice.why)}"
+    about = clean(choice.why)
+    if snapshot is not None and not about:
+        about = _about(snapshot, choice.answer)
+    return f"{about}; {clean(note)}" if note else about
+
+
 def detail_lines(
-    choice: Choice | None, text: str, snapshot: MachineSnapshot | None, width: int, glyphs: Glyphs, most: int
+    choice: Choice | None, text: str, about: str, width: int, glyphs: Glyphs, most: int
 ) -> list[Cells]:
-    """At most `most` lines about the choice under the cursor. `text`: what Enter prints for it."""
+    """At most `most` lines for the choice under the cursor. `text`: what Enter prints for it."""
     if choice is None:
         return [(Cell(" no machine matches what is typed; Ctrl+U clears it", "dim"),)]
-    about = clean(choice.why)
-    if choice.is_asked:
-        about = "has not answered yet"
-    elif choice.answer is None:
-        about = f"cannot be picked: {about}"
-    elif snapshot is not None and not about:
-        about = _about(snapshot, choice.answer)
     start = clean(text) if choice.answer is not None else clean(choice.machine)
     lines = wrap(glyphs.plain(f"{start} · {about}" if about else start), max(8, width - 2))
     if len(lines) > most:

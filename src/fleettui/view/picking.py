@@ -13,6 +13,7 @@ from fleettui.view.text import clean
 
 PickAnswer = RouteCandidate | ServingEngine
 _ASKED_CODES = {"timeout", "stale"}
+_UNTRUSTED = {"not_approved", "key_changed"}
 
 
 class Choice(NamedTuple):
@@ -55,9 +56,18 @@ def failure_lines(found: RouteDecision | ServingList) -> list[str]:
     if isinstance(found, RouteDecision):
         return route_lines(found)
     lines = [f" - {clean(item.machine)}  {clean(item.text)}" for item in found.rejected]
+    if found.rejected and all(_UNTRUSTED.intersection(item.codes) for item in found.rejected):
+        return [*lines, "error: no machine is approved; see: fleettui machines list --pending"]
     if found.exit_code == EXIT_NO_DATA:
         return [*lines, "error: no machine gave usable data; check the network"]
     return [*lines, "error: no machine takes requests now"]
+
+
+def note_of(found: RouteDecision | ServingList) -> str:
+    """What is to be known of whichever is chosen: the same name has other weights elsewhere."""
+    if not isinstance(found, RouteDecision):
+        return ""
+    return "; ".join(item.text for item in found.warnings if item.code == "digest_drift")
 
 
 class PickOrder:

@@ -31,15 +31,17 @@ from fleettui.view.cells import Cell, Cells
 from fleettui.view.filter_language import FilterError
 from fleettui.view.pick_lines import (
     PickLine,
+    about_choice,
     choice_line,
     detail_lines,
     find_choice,
     header_cells,
     pick_layout,
+    pick_title,
     snapshots_of,
     title_cells,
 )
-from fleettui.view.picking import Choice, PickOrder, choices_of, matching_machines
+from fleettui.view.picking import Choice, PickOrder, choices_of, matching_machines, note_of
 from fleettui.view.route_text import format_one
 
 LOW, LOWEST = 16, 10
@@ -99,9 +101,13 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._filter_error: FilterError | None = None
         self._has_new_filter = False
         self._low = LOW
+        self._note = ""
 
     def compose(self) -> ComposeResult:
-        yield CellBlock(id="title")
+        title = CellBlock(id="title")
+        query = self.question.query
+        title.show_cells((Cell(f" {pick_title(None if query is None else query.model)}", "strong"),))
+        yield title
         with Horizontal():
             label = CellBlock(id="label")
             label.show_cells((Cell(" > ", "key"),))
@@ -149,6 +155,7 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._has_settled |= settled
         if self._has_settled:
             self._order.hold(choices)
+        self._note = note_of(found)
         self._all = choices = tuple(self._order.arrange(choices))
         self._choices = shown = self._filtered(choices, fleet, now)
         look, machines = self.look, snapshots_of(fleet)
@@ -202,7 +209,8 @@ class PickApp(DressedApp, inherit_bindings=False):
             machine = None if choice is None else self.source.snapshot.find(choice.machine)
             answer = None if choice is None else choice.answer
             text = "" if answer is None else format_one(answer, self.question.form)
-            lines = detail_lines(choice, text, machine, self.size.width, glyphs, most)
+            about = "" if choice is None else about_choice(choice, machine, self._note)
+            lines = detail_lines(choice, text, about, self.size.width, glyphs, most)
         self.query_one("#detail", CellBlock).show_cells(*[()] * (most - len(lines)), *lines)
 
     @property
