@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TextIO
 
 from tui_fleet import Clock, FakeService, card, fleet, machine, moved
@@ -32,6 +33,14 @@ def full_machine(number: int, cards: int) -> MachineSnapshot:
     return machine(f"gpu-{number:02}", *items)
 
 
+def waited_for_core_s() -> float:
+    """How long this thread was ready and others had the cores; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0
+
+
 class Child:
     """App, service and clocks."""
 
@@ -40,13 +49,17 @@ class Child:
         self.service = FakeService(fleet(tuple(full_machine(number, cards) for number in range(machines))))
         self.app = FleetApp(self.service, clock=Clock())
         self.gaps_s: list[float] = []
+        self.own_gaps_s: list[float] = []
+        """Without the time in which other programs had the cores."""
 
     async def beat(self) -> None:
         """How late the loop wakes up, against the monotonic clock."""
         while True:
-            asked = time.monotonic()
+            asked, waited_s = time.monotonic(), waited_for_core_s()
             await asyncio.sleep(BEAT_S)
-            self.gaps_s.append(time.monotonic() - asked - BEAT_S)
+            gap_s = time.monotonic() - asked - BEAT_S
+            self.gaps_s.append(gap_s)
+            self.own_gaps_s.append(gap_s - (waited_for_core_s() - waited_s))
 
     async def publish(self) -> None:
         """All machines have new figures each time."""
@@ -70,7 +83,9 @@ class Child:
         driver = self.app._driver
         line = {
             "published": self.service.snapshot.seq,
+            "worst_own_gap_s": max(self.own_gaps_s, default=0.0),
             "worst_gap_s": max(self.gaps_s, default=0.0),
+            "gap_p99_s": sorted(self.gaps_s)[len(self.gaps_s) * 99 // 100] if self.gaps_s else 0.0,
             "paints": self.app.painter.count,
             "frames": getattr(driver, "frames", 0),
             "bytes": getattr(driver, "bytes_written", 0),
