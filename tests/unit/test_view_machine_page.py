@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import NOW, judged, make_copy, make_fleet, make_machine, make_snapshot
+from builders import NOW, judged, make_card, make_copy, make_fleet, make_machine, make_snapshot
+from fleettui.model.gpu import CardCondition, GpuCondition, GpuReading
 from fleettui.model.machine import ConfigProblem, EngineEndpoint
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
+from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.glyphs import ASCII
 from fleettui.view.layout import Layout, fleet_layout
@@ -37,9 +39,12 @@ System
   CPU         12 %  load 1.20 1.00 0.80  up 10d
   RAM         38/128 GiB
 Disks
-  /  24 %  670 of 930 GiB free  /dev/nvme0n1p2
+  /  ▕██▍       ▏  24 %  670 of 930 GiB free  /dev/nvme0n1p2
 Network
   eno1  ↓ 0.4 MB/s  ↑ 1.1 MB/s
+GPU identity
+  0  0000:01:00.0  GPU-000000a0-0000-4000-8000-0000000000a0
+  1  0000:02:00.0  GPU-000000a1-0000-4000-8000-0000000000a1
 Sources
   gpu        ok  now
   processes  ok  now
@@ -92,9 +97,12 @@ System
   CPU         12 %  load 1.20 1.00 0.80  up 10d
   RAM         38/128 GiB
 Disks
-  /  24 %  670 of 930 GiB free  /dev/nvme0n1p2
+  /  ▕██▍       ▏  24 %  670 of 930 GiB free  /dev/nvme0n1p2
 Network
   eno1  ↓ 0.4 MB/s  ↑ 1.1 MB/s
+GPU identity
+  0  0000:01:00.0  GPU-000000a0-0000-4000-8000-0000000000a0
+  1  0000:02:00.0  GPU-000000a1-0000-4000-8000-0000000000a1
 Sources
   gpu        late  5m
   processes  ok    now
@@ -238,3 +246,19 @@ def test_an_engine_that_cannot_be_asked_says_so() -> None:
     assert text in text_of(hardware_page(snapshot, NOW, layout)[0].lines[1])
     assert "vllm not asked yet" in text_of(machine_rows(snapshot, NOW, layout)[0].cells)
     assert f"  · {text}" in status_lines(make_fleet(snapshot), NOW)
+
+
+def test_each_card_can_be_found_in_the_machine() -> None:
+    cards = (make_card(0), make_card(1, uuid=Unknown("[N/A]"), bus_id=Unknown("[N/A]")))
+    told = CardCondition(
+        0, cards[0].uuid, pcie_generation_max=4, pcie_width_max=16, pcie_width=8, compute_cap="8.9"
+    )
+    snapshot = make_snapshot(gpu=GpuReading(cards, condition=GpuCondition((told,), cuda="13.0")))
+    page = {
+        section.title: section.lines
+        for section in sections_of(snapshot, fleet_layout(make_fleet(snapshot), 100))
+    }
+    assert [text_of(line) for line in page["GPU identity"]] == [
+        "0  0000:01:00.0  PCIe 4.0 x16  compute 8.9  GPU-000000a0-0000-4000-8000-0000000000a0"
+    ]
+    assert "driver      NVIDIA 580.126.09  CUDA up to 13.0" in map(text_of, page["System"])

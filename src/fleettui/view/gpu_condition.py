@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fleettui.model.clock import day_and_time
 from fleettui.model.gpu import CardCondition, GpuCard, GpuReading, condition_of
-from fleettui.model.unknown import Unknown
+from fleettui.model.unknown import NOT_READ, Unknown
 from fleettui.probes.nvidia_xid import card_of_xid
 from fleettui.probes.nvidia_xid_catalogue import meaning_of
 from fleettui.view.cells import Cell
 from fleettui.view.machine_view import MachineView
-from fleettui.view.tables import Line
+from fleettui.view.tables import Line, table
 from fleettui.view.text import clean
 
 _SLOW_CALL_S = 1.0
@@ -23,6 +23,35 @@ def card_details(reading: GpuReading, card: GpuCard) -> list[str]:
         words += _condition_words(condition)
     told = ", ".join(word for word in words if word)
     return [f"GPU {card.index}: {told}"] if told else []
+
+
+def identity_lines(reading: GpuReading) -> list[Line]:
+    """Where each card sits and which one it is: what one needs in front of the machine."""
+    rows = []
+    for card in reading.cards:
+        condition = condition_of(reading, card)
+        bus = "" if isinstance(card.bus_id, Unknown) else clean(card.bus_id)
+        uuid = "" if isinstance(card.uuid, Unknown) else clean(card.uuid)
+        capability = NOT_READ if condition is None else condition.compute_cap
+        words = "" if isinstance(capability, Unknown) else f"compute {clean(capability)}"
+        rows.append(
+            (
+                (Cell(str(card.index), "dim"),),
+                (Cell(bus.removeprefix("0000"), "dim"),),
+                (Cell("" if condition is None else _link_text(condition), "dim"),),
+                (Cell(words, "dim"),),
+                (Cell(uuid, "dim"),),
+            )
+        )
+    return table((), [row for row in rows if any(cells[0].text for cells in row[1:])])
+
+
+def _link_text(condition: CardCondition) -> str:
+    """`PCIe 4.0 x16`: what the slot and the card can do together."""
+    generation, width = condition.pcie_generation_max, condition.pcie_width_max
+    if isinstance(generation, Unknown) or isinstance(width, Unknown):
+        return ""
+    return f"PCIe {generation}.0 x{width}"
 
 
 def _limited(card: GpuCard) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fleettui.model.machine import ConfigProblem
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.cells import Cell, fit_cells, width_of
+from fleettui.view.gpu_condition import identity_lines
 from fleettui.view.layout import Layout
 from fleettui.view.machine_drift import drift_lines, stranger_lines
 from fleettui.view.machine_gpus import gpu_lines, process_lines
@@ -60,6 +61,7 @@ def hardware_page(
         ("System", system_lines(view)),
         ("Disks", disk_lines(view)),
         ("Network", net_lines(view)),
+        ("GPU identity", identity_lines(snapshot.gpu) if snapshot.gpu is not None else []),
         ("Sources", source_lines(view)),
         ("File", file_lines(view)),
     ]

@@ -6,7 +6,8 @@ from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.gpu import GpuReading
 from fleettui.model.readings import BlockDevice, MemoryReading, SystemReading
 from fleettui.model.unknown import Maybe, Unknown, known_or
-from fleettui.view.cells import Cell, Cells
+from fleettui.view.bars import bar_cells
+from fleettui.view.cells import NOTHING, Cell, Cells
 from fleettui.view.figures import DISK_FULL_PERCENT, disk_percent, swap_used_kib
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, fields, table
@@ -14,6 +15,9 @@ from fleettui.view.text import clean
 from fleettui.view.units import DASH, disk_size, duration, kib_gib, rate
 
 _KIB_IN_GIB = 1 << 20
+_BAR_WIDTH = 12
+_BAR_FROM = 55
+"""From here a bar has room beside the figures."""
 
 
 def system_lines(view: MachineView) -> list[Line]:
@@ -171,11 +175,14 @@ def _words(*values: Maybe[str]) -> str:
 
 def disk_lines(view: MachineView) -> list[Line]:
     rows = []
+    bar_width = _BAR_WIDTH if view.layout.width >= _BAR_FROM else 0
     for disk in view.snapshot.disks.disks if view.snapshot.disks is not None else ():
         full = known_or(disk_percent(disk), 0.0)
+        limits = (DISK_FULL_PERCENT - 15.0, float(DISK_FULL_PERCENT))
         rows.append(
             (
                 (Cell(clean(disk.mount)),),
+                bar_cells(full / 100, bar_width, limits, view.layout.glyphs) if bar_width else NOTHING,
                 (Cell(f"{full:.0f} %", "warn" if full > DISK_FULL_PERCENT else "plain"),),
                 (Cell(f"{kib_gib(disk.free_kib)} of {kib_gib(disk.total_kib)} GiB free", "dim"),),
                 (Cell(clean(disk.device), "dim"),),

@@ -20,6 +20,8 @@ class SectionPane(MachinePane, LineView[Line]):
     def __init__(self, machine_name: str) -> None:
         super().__init__(machine_name)
         self._layout: Layout | None = None
+        self._shown: MachineSnapshot | None = None
+        self._shown_for: object = None
 
     @abstractmethod
     def sections_of(
@@ -33,11 +35,15 @@ class SectionPane(MachinePane, LineView[Line]):
         return self.screen.size.width >= TWO_COLUMNS_FROM
 
     def show_machine(self, machine: MachineSnapshot | None, fleet: FleetSnapshot, now: float) -> None:
-        """Paint the lines that changed."""
+        """Paint the lines that changed. A poll of another machine costs nothing."""
+        layout = self._layout_for(fleet)
+        made_for = (fleet.problems, int(now), layout, self.size)
+        if machine is self._shown and made_for == self._shown_for:
+            return
+        self._shown, self._shown_for = machine, made_for
         if machine is None:
             self.show_lines([gone_line(self.machine_name, fleet)])
             return
-        layout = self._layout_for(fleet)
         sections = self.sections_of(machine, fleet, now, layout)
         self.show_lines(page_lines(sections, self.screen.size.width, layout.glyphs.ellipsis))
 
