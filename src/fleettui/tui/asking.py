@@ -20,7 +20,7 @@ def ask_on(screen: Screen[Any], question: Question) -> None:
     def end() -> None:
         screen.query_one(Footer).display = True
         if isinstance(before, Widget) and before.is_attached:
-            before.focus()
+            screen.set_focus(before)  # at once: the next key may be there already
 
     def answered(text: str) -> None:
         end()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual import events
 
 from fleettui.tui.dressed import DressedApp
+from fleettui.tui.key_order import KeyOrder
 from fleettui.tui.memory import Memory, text_in
 from fleettui.tui.port import Look
 from fleettui.tui.theme_menu import theme_menu
@@ -41,6 +42,7 @@ class RememberingApp(DressedApp):
         self._touched_at = float("-inf")
         self._is_saving = False
         super().__init__(look)
+        self._keys = KeyOrder(self, super().on_event)
 
     @property
     def last_theme(self) -> str:
@@ -97,7 +99,10 @@ class RememberingApp(DressedApp):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.InputEvent):
             self._touched_at = self._input_clock()
-        await super().on_event(event)
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            await self._keys.take(event)
+        else:
+            await super().on_event(event)
 
     @property
     def idle_s(self) -> float:

@@ -90,7 +90,7 @@ class Prompt(Vertical):
         line.cursor_position = len(question.text)
         self._show_hint(question.text)
         self.display = True
-        line.focus()
+        self.screen.set_focus(line)  # at once: what is typed ahead is meant for it
 
     def close(self) -> None:
         """Nothing is asked any more."""
