@@ -79,7 +79,13 @@ def test_a_whole_hour_with_its_figures() -> None:
 
 
 def test_the_span_grows_with_what_there_is() -> None:
-    for minutes, text in ((1, "last 5 min"), (7, "last 10 min"), (12, "last 15 min"), (59, "last 60 min")):
+    for minutes, text in (
+        (1, "last 2 min"),
+        (3, "last 5 min"),
+        (7, "last 10 min"),
+        (12, "last 15 min"),
+        (59, "last 60 min"),
+    ):
         history = Samples({"cpu": [5.0] * (minutes * 30)})
         assert text in texts([CPU], history, height=1)[0]
     wide = texts([CPU], Samples({"cpu": [5.0]}), width=200, height=2)[0]
@@ -150,7 +156,7 @@ def test_a_span_fits_its_room_and_what_is_kept(
 ) -> None:
     span = choose_span(reach_s, kept_s, step_s, room)
     assert 1 <= span.length <= room
-    assert span.seconds <= max(kept_s, step_s) + step_s
+    assert span.seconds <= max(kept_s, step_s) + span.share * step_s
     assert span.seconds >= min(reach_s, kept_s) * 0.5 - span.share * step_s
 
 
@@ -232,3 +238,10 @@ def test_no_line_is_wider_than_the_page(width: int, count: int) -> None:
     layout = make_layout(width)
     for section in hardware_page(snapshot, NOW, layout, (), graphs_of(snapshot, width, 40)):
         assert all(width_of(line) <= width for line in section.lines)
+
+
+def test_without_gpus_the_machine_s_own_graphs_stand_beside_its_health() -> None:
+    layout = make_layout(76)
+    for snapshot, side in ((make_snapshot(), True), (make_snapshot(gpus=0), False)):
+        sections = hardware_page(snapshot, NOW, layout, (), graphs_of(snapshot))
+        assert {section.title: section.is_right for section in sections}["Machine history"] is side

@@ -14,12 +14,13 @@ from fleettui.view.sparkline import Scale, graph_rows, marks_of, spark_text, val
 from fleettui.view.text import cell_width
 from fleettui.view.units import DASH
 
-SPANS_S = tuple(60.0 * minutes for minutes in (5, 10, 15, 30, 60, 120, 240, 480, 1440))
+SPANS_S = tuple(60.0 * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440))
 """What a graph may reach back: the shortest that shows all there is."""
 _NAME, _NOW, _FIGURE, _SCALE, _GAP = 7, 9, 6, 9, 2
 _LEAST_GRAPH = 16
 """Columns; figures go before a graph gets narrower."""
 _REACH_VALUES = 60
+_LEAST_FILLED = 2 / 3
 _BLANK_BRAILLE = "\u2800"
 """Three bytes for a blank, and some fonts draw it as eight hollow dots."""
 
@@ -120,12 +121,18 @@ class Span(NamedTuple):
 
 
 def choose_span(reach_s: float, kept_s: float, step_s: float, room: int) -> Span:
-    """A span for graphs with room for so many values: it shows all there is and fills the width."""
-    wanted = max(reach_s, room * step_s)
-    seconds = min((span for span in SPANS_S if span >= wanted), default=kept_s)
-    slots = max(1, int(min(seconds, kept_s) / step_s + 0.5))
+    """A span for graphs with room for so many values: the shortest that shows all there is and fills two
+    thirds of the width, as each value is the mean of a whole number of samples."""
+    wanted = max(min(reach_s, kept_s), room * step_s * _LEAST_FILLED)
+    spans = [_span_of(span, step_s, room) for span in SPANS_S if wanted <= span < kept_s]
+    whole = _span_of(kept_s, step_s, room)
+    return next((span for span in spans if span.length >= room * _LEAST_FILLED), whole)
+
+
+def _span_of(seconds: float, step_s: float, room: int) -> Span:
+    slots = max(1, int(seconds / step_s + 0.5))
     share = math.ceil(slots / max(1, room))
-    return Span(max(1, slots // share), share, step_s)
+    return Span(math.ceil(slots / share), share, step_s)
 
 
 def reach_of(history: History, card: GpuCard | None) -> float:

@@ -55,9 +55,10 @@ def hardware_page(
         ("Host key", key_lines(view)),
         ("Problems in the file", [(Cell(problem_line(problem), "bad"),) for problem in own]),
         *cards,
+        *(machine if view.has_no_gpu else ()),
     ]
     right: list[Entry] = [
-        *machine,
+        *(() if view.has_no_gpu else machine),
         ("System", system_lines(view)),
         ("Disks", disk_lines(view)),
         ("Network", net_lines(view)),
