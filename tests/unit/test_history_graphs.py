@@ -73,8 +73,8 @@ CPU = Graph("CPU", "cpu", PERCENT, 12.4, top=100.0)
 def test_a_whole_hour_with_its_figures() -> None:
     history = Samples({"cpu": [0.0] * 900 + [51.0] * 899 + [99.6]})
     assert texts([CPU], history) == [
-        "               now   last 60 min ──────────── now    mean     max      scale",
-        "CPU           12 %   ▁▁▁▁▁▁▁▁▁▁▁▁▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄      26     100      100 %",
+        "               now  last 60 min ───────────── now    mean     max      scale",
+        "CPU           12 %  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄      26     100      100 %",
     ]
 
 
@@ -89,12 +89,12 @@ def test_the_span_grows_with_what_there_is() -> None:
         history = Samples({"cpu": [5.0] * (minutes * 30)})
         assert text in texts([CPU], history, height=1)[0]
     wide = texts([CPU], Samples({"cpu": [5.0]}), width=200, height=2)[0]
-    assert "last 15 min" in wide  # 5 minutes have fewer samples than the width has room for
+    assert "last 10 min" in wide  # 5 minutes have fewer samples than the width has room for
 
 
 def test_gaps_are_blank_and_zero_is_not() -> None:
     history = Samples({"cpu": [100.0] * 600 + [GAP] * 600 + [0.0] * 600})
-    assert texts([CPU], history)[1][20:49] == " " + "▇" * 9 + " " * 9 + "▁" * 10
+    assert texts([CPU], history)[1][20:49] == "▇" * 10 + " " * 9 + "▁" * 10
 
 
 def test_higher_graphs_have_two_samples_a_column_and_stay_apart() -> None:
@@ -103,10 +103,10 @@ def test_higher_graphs_have_two_samples_a_column_and_stay_apart() -> None:
     lines = texts([CPU, ram], history, height=2)
     assert len(lines) == 5
     assert lines[0].split()[:4] == ["now", "last", "60", "min"]
-    assert lines[1].split()[3] == "⣶" * 28  # a line of dots stays free above the highest value
-    assert lines[2].strip() == "⣿" * 28
+    assert lines[1].split()[3] == "⢰" + "⣶" * 28  # a line of dots stays free above the highest value
+    assert lines[2].strip() == "⢸" + "⣿" * 28
     assert lines[3].split() == ["memory", "64.0", "GiB", "64.0", "64.0", "128", "GiB"]
-    assert lines[4].strip() == "⣿" * 28
+    assert lines[4].strip() == "⢸" + "⣿" * 28
 
 
 def test_rates_have_a_round_scale_above_the_peak() -> None:
