@@ -1,8 +1,9 @@
 """Render the real dashboard on the demo fleet into screenshots/, as SVG and PNG: `make screenshots`.
 
 The app, the service, the SSH connections and the engines' HTTP are the real ones. Only time is arranged:
-the simulated fleet stands still but for one step (rates need two samples), and the clock stops once all was
-read. Loopback ports and the temporary folder, the last things that differ between runs, get fixed names.
+the simulated fleet stands still but for one step (rates need two samples), the clock stops once all was
+read, and the history gets an hour that nobody saw. Loopback ports and the temporary folder, the last things
+that differ between runs, get fixed names.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import math
 import re
 import shutil
 import subprocess
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 
@@ -27,7 +30,9 @@ from textual.pilot import Pilot
 
 from fleettui.decide.routing import RouteQuery, decide_route
 from fleettui.demo.launcher import DemoFleet
+from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.service import FleetService, FleetSettings
+from fleettui.model.gpu import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.net.connector import Connector
@@ -35,12 +40,15 @@ from fleettui.net.settings import ConnectorSettings
 from fleettui.tui.app import FleetApp
 from fleettui.tui.port import Look
 from fleettui.tui.themes import DARK, LIGHT
+from fleettui.tui.themes.own import COLORBLIND_DARK, CONTRAST
 from fleettui.view.oneshot import status_lines
 from fleettui.view.route_text import format_answer, route_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "screenshots"
 LIMIT_S = 30.0
+HISTORY_S = 3600
+HISTORY_AT = 1_770_000_000.0
 STATUS_WIDTH = 132
 ROUTED_MODEL = "gpt-oss:120b"
 
@@ -73,6 +81,8 @@ PICTURES = (
     Picture("fleet-160x45", (160, 45)),
     Picture("fleet-200x60", (200, 60)),
     Picture("fleet-light-160x45", (160, 45), theme=LIGHT),
+    Picture("fleet-contrast-160x45", (160, 45), theme=CONTRAST),
+    Picture("fleet-colorblind-160x45", (160, 45), theme=COLORBLIND_DARK),
     Picture("machine-80x24", (80, 24), ("enter",)),
     Picture("machine-160x45", (160, 45), ("enter",)),
     Picture("models-80x24", (80, 24), ("2",)),
@@ -146,6 +156,48 @@ async def settle(service: FleetService, demo: DemoFleet, clock: StoppableClock) 
     # The app shows what was published last; later answers would change it from picture to picture.
     await service.stop()
     clock.stop(max(machine.last_seen or 0.0 for machine in service.snapshot.machines) + 0.2)
+
+
+def recall(history: FleetHistory, fleet: FleetSnapshot) -> None:
+    """The hour before the first poll, which nobody has seen: loads come and go around those of now, so that
+    trends and graphs have something to draw. At a time of its own: the same picture whenever it is taken."""
+    for back in range(HISTORY_S, -1, -2):
+        at, moment = HISTORY_AT - back, back / 20
+        machines = tuple(as_before(machine, at, moment) for machine in fleet.machines)
+        history.record(replace(fleet, taken_at=at, machines=machines))
+
+
+def as_before(machine: MachineSnapshot, at: float, moment: float) -> MachineSnapshot:
+    """The machine as it may have been then."""
+    sources = {
+        name: status if status.read_at is None else replace(status, read_at=at)
+        for name, status in machine.sources.items()
+    }
+    gpu, cpu = machine.gpu, machine.cpu
+    if gpu is not None:
+        gpu = replace(gpu, cards=tuple(card_before(card, moment) for card in gpu.cards))
+    if cpu is not None and not isinstance(cpu.busy_percent, Unknown):
+        swing = math.sin(moment / 3) * math.sin(moment)
+        cpu = replace(cpu, busy_percent=min(100.0, cpu.busy_percent * (1 + 4 * max(0.0, swing))))
+    return replace(machine, gpu=gpu, cpu=cpu, sources=sources)
+
+
+def card_before(card: GpuCard, moment: float) -> GpuCard:
+    """One that works now had less to do at times, one that rests now had something."""
+    busy, power, heat = card.utilisation_percent, card.power_w, card.temperature_c
+    if isinstance(busy, Unknown) or isinstance(power, Unknown) or isinstance(heat, Unknown):
+        return card
+    moment += zlib.crc32(str(card.uuid).encode()) % 500
+    swing = math.sin(moment / 4) * math.sin(moment / 1.3) * math.cos(moment / 30)
+    then = busy - 70 * max(0.0, swing) if busy > 10 else 130 * max(0.0, swing - 0.2)
+    then = min(100.0, max(0.0, then))
+    more = then - busy
+    return replace(
+        card,
+        utilisation_percent=round(then),
+        power_w=max(20.0, power + more * 2),
+        temperature_c=round(heat + more / 4),
+    )
 
 
 async def take(picture: Picture, service: FleetService, clock: StoppableClock) -> tuple[str, str]:
@@ -254,6 +306,8 @@ async def render(names: Sequence[str]) -> None:
             try:
                 await service.start()
                 await settle(service, demo, clock)
+                service.history = FleetHistory()
+                recall(service.history, service.snapshot)
                 fixed = fixed_names(demo)
                 for picture in PICTURES:
                     if picture.name in names:
