@@ -58,8 +58,7 @@ EXPANDED_120 = """
  ▾ app-host       ● healthy      cpu only                                 1 copy                 12 %     38/128    now
       phi3:mini                    2.2 GiB        CPU  expires in 1m   ctx 32768
  ▾ bora           ◐ degraded     ▕█████▍  ▏ 16.1/24.0     4 %  ▁ ▂▃▄▅▆▇▇  1 copy                 12 %     38/128    now
-    0 RTX 4090    38 °C 31 W     ▕▄▄▄▄▄▖  ▏ 16.1/24.0     4 %  ▇▇▆▅▄▃▂ ▁  qwen2.5:32b 13.6
-      └ mia                        2.0 GiB  pid 99     python3 train.py
+    0 RTX 4090    38 °C 31 W     ▕▄▄▄▄▄▖  ▏ 16.1/24.0     4 %  ▇▇▆▅▄▃▂ ▁  qwen2.5:32b 13.6, mia: python3.11 2.0
       qwen2.5:32b                 16.4 GiB   83 % GPU  pinned          ctx 32768
       ◐ GPU 1 missing: 2 declared, 1 measured
       · qwen2.5:32b is only 83 % on the GPU, the rest in RAM: slow
@@ -304,16 +303,27 @@ def expanded_lines(snapshot: MachineSnapshot, width: int) -> list[tuple[str, str
     return [(row.kind, text_of(row.cells).rstrip()) for row in rows]
 
 
-def test_who_is_on_a_card_is_said_below_it_where_its_note_has_no_room() -> None:
+def test_who_is_on_a_card_is_said_on_its_line_and_below_where_that_has_no_room() -> None:
     snapshot = make_snapshot(processes=[trainer(1)])
-    for width in (40, 80, 120):
+    for width in (80, 120, 180):
         lines = expanded_lines(snapshot, width)
-        assert [kind for kind, _ in lines] == ["machine", "gpu", "gpu", "process"]
-        assert lines[3][1].split()[:4] == ["└", "mia", "17.2", "GiB"]
-    assert lines[3][1].endswith("pid 77     python3.11 train.py --lr 3e-4")
-    wide = expanded_lines(snapshot, 180)
-    assert [kind for kind, _ in wide] == ["machine", "gpu", "gpu"]
-    assert wide[2][1].endswith("mia: python3.11 17.2")
+        assert [kind for kind, _ in lines] == ["machine", "gpu", "gpu"]
+        assert lines[2][1].endswith("mia: python3.11 17.2")
+    narrow = expanded_lines(snapshot, 40)
+    assert [kind for kind, _ in narrow] == ["machine", "gpu", "gpu", "process"]
+    assert narrow[3][1].split()[:4] == ["└", "mia", "17.2", "GiB"]
+    several = make_snapshot(processes=[trainer(1, pid=pid, user=f"user-{pid}") for pid in (77, 78, 79)])
+    lines = expanded_lines(several, 120)
+    assert [kind for kind, _ in lines] == ["machine", "gpu", "gpu", "process", "process", "process"]
+    assert lines[4][1].endswith(
+        "├ user-78                   17.2 GiB  pid 78     python3.11 train.py --lr 3e-4"
+    )
+
+
+def test_others_have_lines_where_a_fault_takes_the_card_s_own() -> None:
+    fault = GpuFault("00000000:01:00.0", "lost", "GPU 00000000:01:00.0: lost, reboot needed")
+    snapshot = make_snapshot(cards=[make_card(0, fault=fault)], processes=[trainer(0)])
+    assert [kind for kind, _ in expanded_lines(snapshot, 200)] == ["machine", "gpu", "process"]
 
 
 def test_processes_of_declared_engines_stand_among_the_models_and_others_below() -> None:

@@ -16,6 +16,7 @@ from fleettui.view import gpu_cells as gpu
 from fleettui.view.cells import Align, Cells
 from fleettui.view.figures import fullest_disk_percent, hottest_c, mean_utilisation, net_rates, total_power_w
 from fleettui.view.machine_view import MachineView
+from fleettui.view.on_card import gpu_models, gpu_note
 from fleettui.view.units import PERCENT_WIDTH
 
 MachineCells = Callable[[MachineView, int], Cells]
@@ -99,8 +100,8 @@ COLUMNS: tuple[Column, ...] = (
         align="right", is_descending_first=True,
     ),
     Column(
-        "models", "models", "Copies with GiB and time to expiry; on a GPU's line those proven to lie there",
-        18, 2, gpu.models, gpu.gpu_models, lambda s, _: len(s.loaded), max_width=60, weight=6, comfort=36,
+        "models", "models", "Copies with GiB and time to expiry; on a GPU's line what lies there",
+        18, 2, gpu.models, gpu_models, lambda s, _: len(s.loaded), max_width=60, weight=6, comfort=36,
         is_descending_first=True,
     ),
     Column(
@@ -128,8 +129,7 @@ COLUMNS: tuple[Column, ...] = (
         is_descending_first=True,
     ),
     Column(
-        "note", "note", "Flags and the most severe reason; on a GPU's line whose processes are there", 20, 7,
-        cells.note, gpu.gpu_note,
+        "note", "note", "Flags and the most severe reason", 20, 7, cells.note, gpu_note,
         lambda s, _: (not s.reasons, s.reasons[0].code if s.reasons else ""),
         max_width=60, weight=3, comfort=30,
     ),

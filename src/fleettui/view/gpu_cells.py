@@ -8,9 +8,8 @@ from fleettui.model.vram import card_memory
 from fleettui.probes.gpu_names import strip_maker
 from fleettui.view.bars import bar_cells, fraction_of, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, dimmed, fit_cells, join_cells, width_of
-from fleettui.view.copies import DETAILS, copy_cells, ordered_copies, short_name
+from fleettui.view.copies import DETAILS, copy_cells, ordered_copies
 from fleettui.view.figures import hottest_c, mean_utilisation, total_power_w
-from fleettui.view.gpu_processes import others_cells, runner_cells
 from fleettui.view.machine_view import MachineView
 from fleettui.view.sparkline import spark_cells
 from fleettui.view.text import cell_width, clean
@@ -205,34 +204,3 @@ def _copies_that_fit(view: MachineView, width: int) -> Cells:
             return shown
     more = Cell(f", +{len(copies) - 1}", "dim")
     return (*fit_cells(parts[0], max(0, width - len(more.text)), "left", ellipsis), more)
-
-
-def gpu_models(view: MachineView, card: GpuCard, width: int) -> Cells:
-    """Copies that processes prove to lie on the card, with what they take there, then processes of engines
-    that no copy explains; where nothing lies there, what is wrong with it: more room than in the note.
-    """
-    shares = view.shares_on(card.index)
-    if card.fault is not None and not shares:
-        return (Cell(clean(card.fault.text), "bad"),)
-    parts: list[Cells] = [
-        (
-            Cell(short_name(share.copy), "plain"),
-            Cell("" if isinstance(share.used_mib, Unknown) else f" {gib_text(share.used_mib)}", "dim"),
-        )
-        for share in shares
-    ]
-    parts += runner_cells(view, card)
-    joined = join_cells(parts, ", ")
-    if width_of(joined) > width:  # names say more than a figure and half a name
-        joined = join_cells([part[:1] for part in parts], ", ")
-    return dimmed(joined) if view.is_gpu_stale else joined
-
-
-def gpu_note(view: MachineView, card: GpuCard, width: int) -> Cells:
-    """A fault in words where copies take its place among the models; processes of others."""
-    if card.fault is not None and (view.shares_on(card.index) or not view.layout.has("models")):
-        return (Cell(clean(card.fault.text), "bad"),)
-    others = others_cells(view, card)
-    if width_of(others) > width:  # each has a line of its own
-        return NOTHING
-    return dimmed(others) if view.is_gpu_stale else others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.gpu import GpuCard, GpuProcess
 from fleettui.model.unknown import Unknown, known_or
-from fleettui.view.cells import Cell, Cells, join_cells, width_of
+from fleettui.view.cells import Cell, Cells, join_cells
 from fleettui.view.machine_view import MachineView
 from fleettui.view.process_command import short_command
 from fleettui.view.text import cell_width, clean
@@ -27,19 +27,13 @@ def runner_cells(view: MachineView, card: GpuCard) -> list[Cells]:
 
 
 def others_cells(view: MachineView, card: GpuCard) -> Cells:
-    """`mia: python3.11 17.2, jo: python 2.1`, for the note of a card's line."""
+    """`mia: python3.11 17.2, jo: python 2.1`, for the card's own line."""
     return join_cells([_brief(item) for item in others_on(view, card)], ", ")
 
 
 def lines_below(view: MachineView, card: GpuCard, name_width: int) -> list[Cells]:
-    """A line for each process of others, where the card's own line has no room for them."""
-    others = others_on(view, card)
-    if not others:
-        return []
-    place = view.layout.place_of("note")
-    if place is not None and card.fault is None and width_of(others_cells(view, card)) <= place.width:
-        return []
-    return _lines(view, others, name_width)
+    """A line for each process of others on the card."""
+    return _lines(view, others_on(view, card), name_width)
 
 
 def unplaced_lines(view: MachineView, name_width: int) -> list[Cells]:

@@ -8,6 +8,7 @@ from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
 from fleettui.view.cells import Cell, Cells, fit_cells
+from fleettui.view.column_cells import blank_gpu
 from fleettui.view.columns import COLUMNS, EXTRA, Column
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.sorting import sort_named
@@ -47,6 +48,8 @@ class Layout:
     utc_offset_s: int | None = None
     has_hints: bool = True
     """Name keys to press, as in `a to review`."""
+    card_places: tuple[Place, ...] = ()
+    """The same of a card's line: what lies on it may take columns behind that say nothing of a card."""
 
     def place_of(self, key: str) -> Place | None:
         """Where a column stands, None when it is not shown."""
@@ -108,7 +111,21 @@ def make_layout(
     for column in chosen:
         places.append(Place(column, x, widths[column.key]))
         x += widths[column.key] + gap
-    return Layout(width, tuple(places), gap, interval_s, glyphs, thresholds, utc_offset_s, has_hints)
+    return Layout(
+        width, tuple(places), gap, interval_s, glyphs, thresholds, utc_offset_s, has_hints,
+        _places_of_card(places),
+    )  # fmt: skip
+
+
+def _places_of_card(places: Iterable[Place]) -> tuple[Place, ...]:
+    found: list[Place] = []
+    for place in places:
+        if place.column.gpu_cells is blank_gpu and found and found[-1].column.key == "models":
+            models = found.pop()
+            found.append(Place(models.column, models.start, place.start + place.width - models.start))
+        else:
+            found.append(place)
+    return tuple(found)
 
 
 def fleet_layout(fleet: FleetSnapshot, width: int, glyphs: Glyphs = UNICODE) -> Layout:

@@ -8,13 +8,14 @@ from typing import Literal, NamedTuple
 from fleettui.model.gpu import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, Reason
 from fleettui.view.cells import Cell, Cells, dimmed, fit_cells, join_cells
-from fleettui.view.column_cells import SEVERITY_TONES, blank_gpu, is_note_short, is_severe
+from fleettui.view.column_cells import SEVERITY_TONES, is_note_short, is_severe
 from fleettui.view.columns import Column
 from fleettui.view.copies import copy_line_text, ordered_copies
 from fleettui.view.flags import fitting_flags, flag_cells
 from fleettui.view.gpu_processes import lines_below, unplaced_lines
 from fleettui.view.layout import Layout, Place
 from fleettui.view.machine_view import MachineView, TrendOf
+from fleettui.view.on_card import has_room_for_others
 from fleettui.view.sorting import SortOrder, sort_machines
 from fleettui.view.text import cell_width, clean
 from fleettui.view.trouble import trouble_cells
@@ -79,9 +80,7 @@ def machine_rows(
         for card in _cards(snapshot):
             key = f"{name}/gpu/{card.index}"
             rows.append(Row(key, "gpu", name, _finish(_gpu_cells(view, card), layout)))
-            rows += _process_rows(
-                view, f"{name}/process/{card.index}", lines_below(view, card, _name_width(layout))
-            )
+            rows += _process_rows(view, f"{name}/process/{card.index}", _lines_below(view, card))
         rows += _process_rows(view, f"{name}/process", unplaced_lines(view, _name_width(layout)))
         rows += _model_rows(view)
     if _has_flags_below(view):
@@ -100,7 +99,7 @@ def count_rows(snapshot: MachineSnapshot, now: float, layout: Layout, *, is_expa
         return 1 + below
     cards, processes = _cards(snapshot), 0
     if snapshot.processes is not None and snapshot.processes.processes:
-        processes = sum(len(lines_below(view, card, 0)) for card in cards) + len(unplaced_lines(view, 0))
+        processes = sum(len(_lines_below(view, card)) for card in cards) + len(unplaced_lines(view, 0))
     return 1 + len(cards) + processes + len(snapshot.loaded) + below
 
 
@@ -151,21 +150,8 @@ def _fitted(view: MachineView, column: Column, width: int) -> Cells:
 
 def _gpu_cells(view: MachineView, card: GpuCard) -> Cells:
     layout = view.layout
-    places = _places_of_card(layout)
-    cells = _in_columns(layout, lambda column, width: column.gpu_cells(view, card, width), places)
+    cells = _in_columns(layout, lambda column, width: column.gpu_cells(view, card, width), layout.card_places)
     return dimmed(cells) if view.is_gpu_stale else cells
-
-
-def _places_of_card(layout: Layout) -> list[Place]:
-    """The columns of a card's line: what lies on it may take those behind that say nothing of a card."""
-    places: list[Place] = []
-    for place in layout.places:
-        if place.column.gpu_cells is blank_gpu and places and places[-1].column.key == "models":
-            models = places.pop()
-            places.append(Place(models.column, models.start, place.start + place.width - models.start))
-        else:
-            places.append(place)
-    return places
 
 
 def _in_columns(
@@ -178,6 +164,11 @@ def _in_columns(
         column = place.column
         cells += fit_cells(cells_of(column, place.width), place.width, column.align, layout.glyphs.ellipsis)
     return tuple(cells)
+
+
+def _lines_below(view: MachineView, card: GpuCard) -> list[Cells]:
+    """Processes of others that have no room on the card's own line."""
+    return [] if has_room_for_others(view, card) else lines_below(view, card, _name_width(view.layout))
 
 
 def _process_rows(view: MachineView, key: str, lines: Iterable[Cells]) -> list[Row]:
