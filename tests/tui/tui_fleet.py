@@ -8,6 +8,7 @@ from dataclasses import replace
 from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.poller import MachinePoller
+from fleettui.fleet.shell import ShellOperations
 from fleettui.fleet.trust_operations import TrustOperations
 from fleettui.fleet.ui_state import UiState
 from fleettui.model.event import Event
@@ -326,6 +327,7 @@ class FakeService:
         self.events = FakeEvents()
         self.flags: FlagOperations | None = None
         self.trust: TrustOperations | None = None
+        self.shells: ShellOperations | None = None
         self.ui_state: UiState | None = None
         self.pollers: tuple[MachinePoller, ...] = ()
         self._callbacks: list[Callable[[FleetSnapshot], None]] = []

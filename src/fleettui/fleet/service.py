@@ -22,6 +22,7 @@ from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.publisher import SnapshotPublisher
 from fleettui.fleet.record import MachineRecord
+from fleettui.fleet.shell import ShellOperations
 from fleettui.fleet.silence import SleepWatch
 from fleettui.fleet.trust_book import TrustBook
 from fleettui.fleet.trust_desk import TrustDesk
@@ -84,6 +85,8 @@ class FleetService:
         self._gate: TrustGate | None = None
         self.trust: TrustOperations | None = None
         """What the operator may decide about host keys; None without a state folder."""
+        self.shells: ShellOperations | None = None
+        """Shells on machines; None without a state folder."""
         self.flags: FlagOperations | None = None
         """Maintenance on, off and undo; None without a state folder."""
         self.ui_state: UiState | None = None
@@ -93,6 +96,7 @@ class FleetService:
             self._gate = TrustGate(book, connector, clock)
             desk = TrustDesk(book, connector, self._folder.refresh, clock)
             self.trust = TrustOperations(desk, self._follow, self._record_of)
+            self.shells = ShellOperations(desk, self._record_of)
             flags = FlagBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
             self.flags = FlagOperations(
                 flags, self._folder.refresh, self._record_of, self._note_change, clock

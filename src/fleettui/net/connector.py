@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.net.errors import LinkError
 from fleettui.net.hops import Hop, plan_hops
-from fleettui.net.host_keys import HostTrust, KnownHosts
+from fleettui.net.host_keys import HostTrust, KnownHosts, normalise_fingerprint
 from fleettui.net.key_rules import USUAL, KeyRule, RuleAt, apply_rule
 from fleettui.net.link import Link
 from fleettui.net.settings import ConnectorSettings
@@ -102,6 +102,33 @@ class Connector:
         if jump is not None:
             self._parts().jumps.release(jump)
         raise LinkError("host key", f"{login.where}: its host key could not be read", is_retryable=False)
+
+    async def read_public_key(self, machine: Machine, fingerprint: str) -> str:
+        """The machine's host key of that fingerprint, `type base64`; as `read_host_key`, none other.
+
+        Raises LinkError.
+        """
+        from fleettui.net.login_steps import LoginSteps
+
+        steps, fingerprint = LoginSteps(), normalise_fingerprint(fingerprint)
+        rule = KeyRule((fingerprint,), counts_known_hosts=False, is_reading=True)
+        try:
+            login, _ = await self._open_login(machine, rule, steps)
+            login.connection.abort()  # cannot be: reading trusts no key
+        except LinkError as error:
+            if error.offer is None:
+                raise
+            if error.offer.fingerprint == fingerprint and steps.public_key is not None:
+                return steps.public_key
+            shown = f"{error.offer.key_type} {error.offer.fingerprint}"
+            text = f"{machine.name}: shows another key than the approved {fingerprint}: {shown}; find out why"
+            raise LinkError("host key", text, is_retryable=False) from None
+        raise LinkError("host key", f"{login.where}: its host key could not be read", is_retryable=False)
+
+    def jump_fingerprints_of(self, machine: Machine) -> dict[str, tuple[str, ...]]:
+        """What known_hosts has for each jump host of the machine, by `host:port`."""
+        hops = plan_hops(machine, self._load_config())
+        return {hop.where: self._trust_for(replace(hop, pins=())).expected for hop in hops[:-1]}
 
     def problems(self) -> tuple[ConfigProblem, ...]:
         """What was odd in ssh_config and known_hosts so far."""

@@ -101,6 +101,12 @@ def fingerprint_of(blob: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
+def public_key_text(blob: bytes) -> str:
+    """`ssh-ed25519 AAAA…`, as known_hosts has it: the type stands in front of the key's own bytes."""
+    length = int.from_bytes(blob[:4], "big")
+    return f"{blob[4 : 4 + length].decode('ascii', 'replace')} {base64.b64encode(blob).decode()}"
+
+
 def offer_of(key_type: str, blob: bytes, expected: tuple[str, ...] = ()) -> HostKeyOffer:
     """What a machine offered, for the operator to compare."""
     code = base64.b32encode(hashlib.sha256(blob).digest()).decode()[:8]

@@ -10,7 +10,7 @@ import asyncssh
 from fleettui.model.snapshot import HostKeyOffer, LinkStage
 from fleettui.net.errors import clean_line
 from fleettui.net.hops import Hop
-from fleettui.net.host_keys import HostTrust, KeyVerdict, offer_of
+from fleettui.net.host_keys import HostTrust, KeyVerdict, offer_of, public_key_text
 from fleettui.net.identities import KeySet
 from fleettui.net.login_steps import LoginSteps
 
@@ -62,6 +62,7 @@ class LoginClient(asyncssh.SSHClient):
         self.offered_algorithm = key.get_algorithm()
         self.verdict = self.trust.judge(blob)
         self._steps.key = offer_of(self.offered_algorithm, blob)
+        self._steps.public_key = public_key_text(blob)
         self._steps.is_pinned = bool(self.trust.fingerprints)
         if self.verdict != "trusted":
             expected = self.trust.expected if self.verdict == "changed" else ()

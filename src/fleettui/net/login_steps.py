@@ -38,6 +38,8 @@ class LoginSteps:
         """The server's first bytes came soon after the connection."""
         self.key: HostKeyOffer | None = None
         """The host key the machine showed, trusted or not."""
+        self.public_key: str | None = None
+        """The same whole, `type base64`."""
         self.is_pinned = False
         """Its fingerprint is named by the file or was approved here; else known_hosts decides."""
         self.on_step = on_step

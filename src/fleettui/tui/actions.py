@@ -197,6 +197,17 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("undo", "u", "u", "undo", "Undo the last change of maintenance", changes=True),
     Action(
+        "shell",
+        "s",
+        "s",
+        "ssh",
+        "A shell on the machine, on this terminal; leaving it comes back",
+        rank=11,
+        command="ssh",
+        needs_machine=True,
+        changes=True,
+    ),
+    Action(
         "pending",
         "a",
         "a",

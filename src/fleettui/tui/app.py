@@ -30,6 +30,7 @@ from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.screens.models.screen import ModelsScreen
 from fleettui.tui.screens.pending.screen import PendingScreen
+from fleettui.tui.shell import ShellKey
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.text import clean
 
@@ -77,6 +78,7 @@ class FleetApp(RememberingApp):
         super().__init__(look, memory, service.ui_state, clock)
         self.painter = Painter(self._paint, self.set_timer, terminal=self)
         self.maintenance = MaintenanceKeys(self)
+        self.shell = ShellKey(self)
         self._unsubscribe: Callable[[], None] | None = None
         self._commands = texts_in(self.memory.part(APP), "commands")
         """Lines of commands typed so far, oldest first."""
@@ -194,6 +196,11 @@ class FleetApp(RememberingApp):
 
     def action_undo(self) -> None:
         self.maintenance.undo()
+
+    def action_shell(self) -> None:
+        screen = self.live_screen
+        if screen is not None and screen.current_machine is not None:
+            self.shell.open(screen.current_machine)
 
     def action_pending(self, name: str = "") -> None:
         screen = self.live_screen

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fleettui.fleet.history import FleetHistory
     from fleettui.fleet.maintenance import FlagOperations
     from fleettui.fleet.poller import MachinePoller
+    from fleettui.fleet.shell import ShellOperations
     from fleettui.fleet.trust_operations import TrustOperations
     from fleettui.fleet.ui_state import UiState
 
@@ -68,6 +69,10 @@ class FleetPort(Protocol):
     @property
     def trust(self) -> TrustOperations | None:
         """Decisions about host keys; None without a state folder."""
+
+    @property
+    def shells(self) -> ShellOperations | None:
+        """Shells on machines; None without a state folder."""
 
     @property
     def ui_state(self) -> UiState | None:

@@ -71,6 +71,13 @@ class TerminalDriver(LinuxDriver):
             self._writer.stop()
             self._writer = None
 
+    def say(self, text: str) -> None:
+        """A line of ours while another program has the terminal."""
+        with suppress(OSError, ValueError):
+            file: Any = self._file
+            file.write(text)
+            file.flush()
+
     # Frames
 
     @property

@@ -69,7 +69,7 @@ def announced_text(
     if until is None:
         return f"{what}, until you end it"
     end = f"{day_and_time(until, now, utc_offset_s)}, {duration(until - now)} from now"
-    return f"{what}, until {end}; it is you who ends it, then it is overdue"
+    return f"{what}, until {end}; past that it is told as overdue, nothing ends by itself"
 
 
 def change_document(change: MaintenanceChange, now: float) -> Document:
