@@ -91,6 +91,25 @@ async def test_newest_first_and_all_about_the_one_under_the_cursor() -> None:
         assert view.cursor == 0
 
 
+async def test_a_long_text_makes_its_own_room_and_the_cursor_stays_in_sight() -> None:
+    long = event(1000, "ada", "unseen", "not watched; meanwhile: " + "a thing happened; " * 17)
+    service = service_with(long, *many(14))
+    app = FleetApp(service, clock=Clock())
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await opened(pilot)
+        few = detail(app).count("\n")
+        await pilot.press("G")
+        await settle(pilot)
+        assert view.cursor_event is long
+        assert detail(app).count("\n") > few
+        assert detail(app).split().count("happened;") == 17
+        assert view.cursor in view.visible_range()
+        await pilot.press("g")
+        await settle(pilot)
+        assert detail(app).count("\n") == few
+        assert view.is_following
+
+
 async def test_new_events_come_live_and_never_move_what_one_reads() -> None:
     service = service_with(*many(100))
     app = FleetApp(service, clock=Clock())

@@ -9,6 +9,7 @@ import pytest
 from builders import NOW  # 2026-11-30T14:03:12Z, a Monday
 from fleettui.model.event import EVENT_KINDS, Event
 from fleettui.view.cells import text_of, width_of
+from fleettui.view.detail import detail_room
 from fleettui.view.event_filter import parse_event_filter
 from fleettui.view.event_rows import Timeline, event_detail, event_layout, header_of
 from fleettui.view.filter_language import FilterError
@@ -80,20 +81,23 @@ def test_no_line_is_wider_than_asked(width: int, glyphs: Glyphs) -> None:
         (row,) = Timeline().rows_of([event], layout)
         if width >= 40:
             assert width_of(row.cells) <= width
-        for height in (2, 3, 5):
-            detail = event_detail(event, NOW, layout, height)
-            assert len(detail) == height
-            assert all(width_of(cells) <= max(width, 12) for cells in detail)
+        for height in (12, 24, 60):
+            room = detail_room(height)
+            detail = event_detail(event, NOW, layout, room)
+            assert room.least <= len(detail) - room.has_rule <= room.most
+            assert all(width_of(cells) <= max(width + 1, 12) for cells in detail)
 
 
 def test_all_of_an_event() -> None:
     layout = event_layout(60, ("bora",), NOW, utc_offset_s=0, glyphs=UNICODE)
     event = replace(OFFLINE, text="offline: " + "very " * 20 + "long", by="mia", last_at=NOW - 12)
-    lines = [text_of(cells).rstrip() for cells in event_detail(event, NOW, layout, 5)]
-    assert lines[0] == " 2026-11-30 14:02:42  bora  offline · 12s ago · 3 times, la…"
-    assert lines[1].startswith(" ✗ offline: very very")
-    assert lines[3].endswith("long")
-    cut = [text_of(cells) for cells in event_detail(event, NOW, layout, 2)]
+    lines = [text_of(cells).rstrip() for cells in event_detail(event, NOW, layout, detail_room(34))]
+    assert lines[0] == "─" * 61
+    assert lines[1] == " 2026-11-30 14:02:42  bora  offline · 12s ago · 3 times, la…"
+    assert lines[2].startswith(" ✗ offline: very very")
+    assert lines[4].endswith("long")
+    assert len(lines) == 6, "the least, though nothing is left to say"
+    cut = [text_of(cells) for cells in event_detail(event, NOW, layout, detail_room(8))]
     assert cut[1].endswith("…")
 
 
@@ -122,5 +126,7 @@ def test_hostile_text_stays_on_its_line() -> None:
     bad = Event(NOW, "\x1b[2Ja", "loaded", "note", "x\x1b]0;t\x07\ny", {}, "w\x1b[0m\nho")
     layout = event_layout(80, (bad.machine,), NOW, utc_offset_s=0, glyphs=UNICODE)
     (row,) = Timeline().rows_of([bad], layout)
-    shown = text_of(row.cells) + "".join(text_of(cells) for cells in event_detail(bad, NOW, layout, 3))
+    shown = text_of(row.cells) + "".join(
+        text_of(cells) for cells in event_detail(bad, NOW, layout, detail_room(24))
+    )
     assert shown.isprintable()

@@ -8,6 +8,7 @@ from builders import NOW
 from fleettui.model.log import LogLine
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of, width_of
+from fleettui.view.detail import detail_room
 from fleettui.view.glyphs import ASCII, UNICODE, Glyphs
 from fleettui.view.log_page import log_detail, log_layout, log_rows_by_group, log_rows_by_time
 
@@ -57,16 +58,19 @@ def test_no_line_is_wider_than_asked(width: int, glyphs: Glyphs) -> None:
     layout = log_layout(width, lines, 0, glyphs)
     for row in log_rows_by_group(lines, layout):
         assert width_of(row.cells) <= max(width, 24)
-    for height in (2, 3, 5):
-        detail = log_detail(long, layout, height)
-        assert len(detail) == height
-        assert all(width_of(cells) <= max(width, 20) for cells in detail)
-        assert text_of(detail[-1]).endswith(glyphs.ellipsis)
+    for height in (12, 24, 60):
+        room = detail_room(height)
+        detail = log_detail(long, layout, room)
+        assert room.least <= len(detail) - room.has_rule <= room.most
+        assert all(width_of(cells) <= width + 1 for cells in detail)
+        words = sum(text_of(cells).count("wörd") for cells in detail)
+        assert words == 200 or text_of(detail[-1]).endswith(glyphs.ellipsis), "what is missing is told"
 
 
 def test_all_of_a_line() -> None:
     layout = log_layout(80, LINES, 0, UNICODE)
-    head, text, empty = log_detail(XID, layout, 3)
+    rule, head, text, empty = log_detail(XID, layout, detail_room(24))
+    assert text_of(rule) == "─" * 81
     assert text_of(head).rstrip() == " 2026-11-30 14:03:12  kernel"
     assert text_of(text).strip() == XID.text
     assert empty == ()

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from fleettui.model.clock import civil_date, hh_mm_ss
 from fleettui.model.event import EVENT_KINDS, Event
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
+from fleettui.view.detail import DetailRoom, detail_lines
 from fleettui.view.event_filter import EVERY_EVENT, EventFilter
 from fleettui.view.event_lines import TONES, event_text, name_column
 from fleettui.view.glyphs import UNICODE, Glyphs
-from fleettui.view.text import clean, clip, fit, wrap
+from fleettui.view.text import clean, clip, fit
 from fleettui.view.units import count, date_and_time, duration
 
 NARROW = 60
@@ -161,17 +162,11 @@ def header_of(layout: EventLayout) -> Cells:
     return (Cell(" " + gap.join(parts), "title"),)
 
 
-def event_detail(event: Event, now: float, layout: EventLayout, height: int) -> tuple[Cells, ...]:
-    """All of an event in exactly so many lines: what the list has no room for."""
-    tone, glyphs = TONES.get(event.severity, "plain"), layout.glyphs
-    texts = wrap(event_text(event, glyphs), max(1, layout.width - 2))
-    lines: list[Cells] = [(Cell(f" {text}", tone),) for text in texts]
-    if height > 2:
-        lines.insert(0, _facts(event, now, layout))
-    if len(lines) > height:
-        rest = " ".join(texts[height - (height > 2) - 1 :])
-        lines[height - 1 :] = [(Cell(f" {clip(rest, layout.width - 2, glyphs.ellipsis)}", tone),)]
-    return (*lines, *((),) * (height - len(lines)))
+def event_detail(event: Event, now: float, layout: EventLayout, room: DetailRoom) -> tuple[Cells, ...]:
+    """All of an event: what the list has no room for."""
+    text = event_text(event, layout.glyphs)
+    facts = _facts(event, now, layout) if room.has_facts else None
+    return detail_lines(facts, text, TONES.get(event.severity, "plain"), layout.width, room, layout.glyphs)
 
 
 def _facts(event: Event, now: float, layout: EventLayout) -> Cells:

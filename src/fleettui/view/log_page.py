@@ -9,9 +9,10 @@ from fleettui.model.clock import hh_mm_ss
 from fleettui.model.log import LogGroup, LogLine
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells
+from fleettui.view.detail import DetailRoom, detail_lines
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.log_lines import FIRST_TITLE, first_lines, is_alarming
-from fleettui.view.text import cell_width, clean, clip, fit, wrap
+from fleettui.view.text import cell_width, clean, clip, fit
 from fleettui.view.units import date_and_time
 
 NARROW = 60
@@ -80,19 +81,12 @@ def log_rows_by_time(lines: Iterable[LogLine], layout: LogLayout, start: int = 0
     return [LogRow(f"line {start + number}", line, layout) for number, line in enumerate(lines)]
 
 
-def log_detail(line: LogLine, layout: LogLayout, height: int) -> tuple[Cells, ...]:
-    """All of a line in exactly so many lines."""
-    width, tone = layout.width, _tone(line)
-    texts = wrap(clean(line.text), max(1, width - 2))
-    lines: list[Cells] = [(Cell(f" {text}", tone),) for text in texts]
-    if height > 2:
-        when = f" {date_and_time(line.at, layout.utc_offset_s)}"
-        head = (Cell(when, "dim"), Cell(f"  {clean(line.source)}", "strong"))
-        lines.insert(0, fit_cells(head, width, "left", layout.glyphs.ellipsis))
-    if len(lines) > height:
-        rest = " ".join(texts[height - (height > 2) - 1 :])
-        lines[height - 1 :] = [(Cell(f" {clip(rest, width - 2, layout.glyphs.ellipsis)}", tone),)]
-    return (*lines, *((),) * (height - len(lines)))
+def log_detail(line: LogLine, layout: LogLayout, room: DetailRoom) -> tuple[Cells, ...]:
+    """All of a line."""
+    when = f" {date_and_time(line.at, layout.utc_offset_s)}"
+    head = (Cell(when, "dim"), Cell(f"  {clean(line.source)}", "strong"))
+    facts = fit_cells(head, layout.width, "left", layout.glyphs.ellipsis) if room.has_facts else None
+    return detail_lines(facts, clean(line.text), _tone(line), layout.width, room, layout.glyphs)
 
 
 def _tone(line: LogLine) -> Tone:

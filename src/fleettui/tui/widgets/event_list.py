@@ -61,6 +61,10 @@ class EventList(CursorView[TimelineRow]):
         self._is_showing = False
         return changed
 
+    def on_resize(self) -> None:
+        """Less room, for a long text below: the cursor stays in sight."""
+        self.show_cursor()
+
     def set_following(self, is_following: bool) -> None:
         """Go to the newest and stay there, or hold the list as it is."""
         if is_following:

@@ -16,6 +16,7 @@ from fleettui.tui.widgets.event_list import EventList
 from fleettui.tui.widgets.painting import Line
 from fleettui.tui.widgets.prompt import Question
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
+from fleettui.view.detail import LOW, detail_lines, detail_room
 from fleettui.view.event_filter import EVERY_EVENT, EventFilter, complete_event_filter, parse_event_filter
 from fleettui.view.event_rows import EventLayout, Timeline, event_detail, event_layout, header_of
 from fleettui.view.filter_language import FilterError
@@ -29,8 +30,6 @@ HINT = "words, or kind: machine: model: by: severity:  , is or  ! inverts  Tab c
 MEMORY = "events"
 """The part of the app's memory: `typed` filters, and the `filter` of the Events screen."""
 _MOST_KEPT = 100
-_LOW, _HIGH = 18, 34
-"""Lines of the screen below which nothing is to spare, and from which there is plenty."""
 
 
 class EventPane(Vertical):
@@ -102,7 +101,7 @@ class EventPane(Vertical):
         """Paint what changed. Each second, too: almost nothing is done then."""
         app = self.live_screen.fleet_app
         source, look = app.service.events, app.look
-        events, width, is_low = source.events, self.size.width, self.screen.size.height < _LOW
+        events, width, is_low = source.events, self.size.width, self.screen.size.height < LOW
         today = int((now + (look.utc_offset_s or 0)) // 86_400)
         newest = id(events[-1]) if events else 0
         made_of = (self._news, len(events), newest, id(self.filter), width, is_low, today)
@@ -140,19 +139,12 @@ class EventPane(Vertical):
         self._title.show_cells(*lines)
 
     def _show_detail(self, now: float, layout: EventLayout) -> None:
-        height = self.screen.size.height
-        rule = () if height < _LOW else self._rule(layout)
-        room = 2 if height < _LOW else 3 if height < _HIGH else 5
-        event = self.cursor_event
+        room, event = detail_room(self.screen.size.height), self.cursor_event
         if event is not None:
-            lines = event_detail(event, now, layout, room)
-        else:
-            lines = ((Cell(f" {self._why_empty()}", "dim"),), *((),) * (room - 1))
-        self._detail.show_cells(*rule, *lines)
-
-    @staticmethod
-    def _rule(layout: EventLayout) -> tuple[Cells, ...]:
-        return ((Cell(("-" if layout.glyphs.is_ascii else "─") * layout.width, "faint"),),)
+            self._detail.show_cells(*event_detail(event, now, layout, room))
+            return
+        facts = (Cell(f" {self._why_empty()}", "dim"),)
+        self._detail.show_cells(*detail_lines(facts, "", "dim", layout.width, room, layout.glyphs))
 
     def _why_empty(self) -> str:
         if self._timeline.total:

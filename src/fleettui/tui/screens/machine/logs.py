@@ -14,6 +14,7 @@ from fleettui.tui.screens.machine.pane import MachinePane
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.find_view import FindView
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
+from fleettui.view.detail import detail_lines, detail_room
 from fleettui.view.glyphs import Glyphs
 from fleettui.view.log_page import (
     LogLayout,
@@ -27,8 +28,6 @@ from fleettui.view.text import clean, wrap
 from fleettui.view.units import count
 
 QUERY = LogQuery()
-_LOW, _HIGH = 18, 34
-"""Lines of the screen below which nothing is to spare, and from which there is plenty."""
 _NOT_ASKED = {
     "pending": "its host key waits for your decision: nothing is asked of it before it is approved",
     "rejected": "it was rejected: nothing is asked of it",
@@ -234,17 +233,15 @@ class LogsPane(MachinePane, Vertical):
         self._said.show_cells(*lines[: max(2, self.size.height - 4)])
 
     def _show_detail(self) -> None:
-        height, layout, row = self.screen.size.height, self._layout, self.view.found_line
-        room = 2 if height < _LOW else 3 if height < _HIGH else 5
+        layout, row = self._layout, self.view.found_line
         if layout is None or not self._rows:
             self._detail.show_cells()
             return
-        line = None if row is None else row.line
-        lines: tuple[Cells, ...] = ((),) * room if line is None else log_detail(line, layout, room)
-        if height >= _LOW:
-            rule = "-" if layout.glyphs.is_ascii else "─"
-            lines = ((Cell(rule * self.screen.size.width, "faint"),), *lines)
-        self._detail.show_cells(*lines)
+        room = detail_room(self.screen.size.height)
+        if row is None or row.line is None:
+            self._detail.show_cells(*detail_lines(None, "", "dim", layout.width, room, layout.glyphs))
+        else:
+            self._detail.show_cells(*log_detail(row.line, layout, room))
 
     def on_cursor_view_cursor_moved(self) -> None:
         self._show_detail()
