@@ -24,6 +24,7 @@ from builders import (
 from fleettui.model.gpu import GpuCard, GpuFault, GpuProcess
 from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
 from fleettui.model.unknown import Maybe, Unknown
+from fleettui.view.bars import Thresholds
 from fleettui.view.cells import Cell, text_of, width_of
 from fleettui.view.columns import COLUMNS
 from fleettui.view.flags import fitting_flags
@@ -379,14 +380,14 @@ def test_without_a_history_there_is_no_trend() -> None:
     assert "▁" not in text_of(row.cells)
 
 
-def test_trends_have_the_tones_of_their_values_and_of_old_news() -> None:
-    def tones(age_s: float) -> list[str]:
-        rows = machine_rows(
-            make_snapshot(age_s=age_s), NOW, make_layout(120), is_expanded=True, trend_of=rising
-        )
+def test_trends_have_the_tones_of_the_thresholds_and_of_old_news() -> None:
+    def tones(age_s: float, utilisation: tuple[float, float] = (10.0, 75.0)) -> list[str]:
+        layout = make_layout(120, thresholds=Thresholds(utilisation=utilisation))
+        rows = machine_rows(make_snapshot(age_s=age_s), NOW, layout, is_expanded=True, trend_of=rising)
         return [cell.tone for cell in rows[1].cells if cell.text.strip() and cell.text[0] in "▁▂▃▄▅▆▇"]
 
     assert tones(1) == ["bar_bad", "bar_warn", "bar_good"]
+    assert tones(1, (101.0, 102.0)) == ["bar_good"]
     assert set(tones(60)) == {"bar_dim"}
 
 

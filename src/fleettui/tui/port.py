@@ -106,7 +106,7 @@ class Look:
     """How the dashboard is dressed: settings that only it needs."""
 
     theme: str | None = None
-    """Name of a theme; None: ours, dark."""
+    """Name of a theme; None: the one chosen last, else ours, dark."""
     glyphs: Literal["unicode", "ascii"] = "unicode"
     has_color: bool = True
     """False: no colours at all, as NO_COLOR asks."""
