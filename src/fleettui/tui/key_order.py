@@ -18,8 +18,9 @@ from textual.timer import Timer
 
 ROUNDS = 2
 """From the focus up to the app: once for the key itself, once for what it made a widget tell its parents."""
-PATIENCE_S = 0.5
-"""A key whose widget went away in the middle holds the next one up no longer."""
+LOOK_S, PATIENCE_S = 0.05, 2.0
+"""While keys wait it is looked whether the widget of the one under way is still there; whatever happens to
+it, the next key waits no longer than that."""
 
 
 class KeyOrder:
@@ -34,6 +35,8 @@ class KeyOrder:
         """When the key under way was handed on; None: none is."""
         self._alarm: Timer | None = None
         """While keys wait."""
+        self._node: MessagePump | None = None
+        """Where the key under way is; None: still with the app."""
 
     async def take(self, event: events.Key) -> None:
         """A key of the operator."""
@@ -41,17 +44,22 @@ class KeyOrder:
         await self._hand_on()
 
     async def _hand_on(self) -> None:
-        if self._since is not None and monotonic() - self._since < PATIENCE_S:
-            if self._alarm is None:
-                self._alarm = self._app.set_timer(PATIENCE_S, self._look_again)
+        if self._is_under_way():
+            if self._waiting and self._alarm is None:
+                self._alarm = self._app.set_timer(LOOK_S, self._look_again)
             return
         while self._waiting:
             self._turn += 1
-            self._since = monotonic()
+            self._since, self._node = monotonic(), None
             await self._handle(self._waiting.popleft())
             if self._send_up(self._start(), self._turn, ROUNDS):
                 return
         self._since = None
+
+    def _is_under_way(self) -> bool:
+        if self._since is None or monotonic() - self._since >= PATIENCE_S:
+            return False
+        return self._node in (None, self._app) or (self._node.is_attached and not self._node._closing)
 
     async def _look_again(self) -> None:
         self._alarm = None
@@ -62,6 +70,7 @@ class KeyOrder:
 
     def _send_up(self, node: MessagePump, turn: int, rounds: int) -> bool:
         """Queue a mark behind all that the node has to do; False where it takes no more."""
+        self._node = node
         return node.call_later(self._arrived, node, turn, rounds)
 
     async def _arrived(self, node: MessagePump, turn: int, rounds: int) -> None:
