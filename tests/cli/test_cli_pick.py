@@ -87,11 +87,18 @@ def test_letters_filter_at_once_and_the_first_that_is_left_is_picked(demo_fleet:
         assert terminal.end() == (0, b"spark\n")
 
 
+def test_who_types_and_presses_enter_at_once_gets_what_was_typed(demo_fleet: DemoFleet) -> None:
+    with Terminal("pick", "--format", "name", environment=demo_fleet.environment) as terminal:
+        terminal.wait_for("8 of 8 machines can be picked")
+        terminal.press("spark\r")
+        assert terminal.end() == (0, b"spark\n")
+
+
 def test_arrows_move_and_a_machine_that_cannot_be_picked_is_not(demo_fleet: DemoFleet) -> None:
     with Terminal("pick", "gpt-oss:120b", "--format=name", environment=demo_fleet.environment) as terminal:
         terminal.wait_for(lambda text: re.search(r" \d of 8 machines can serve it\n", text) is not None)
         terminal.press("ada")
-        terminal.wait_for("cannot be picked")
+        terminal.wait_for(lambda text: "1 shown" in text and "cannot be picked" in text)
         terminal.press("\r")
         terminal.press(b"\x15")  # Ctrl+U
         terminal.wait_for(lambda text: "shown" not in text.splitlines()[0])

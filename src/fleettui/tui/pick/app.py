@@ -6,11 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input
@@ -59,9 +57,7 @@ class FleetChanged(Message):
 class PickApp(DressedApp, inherit_bindings=False):
     """Leaves by itself only where there is nothing to wait for."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        replace(binding, priority=True) for binding in bindings_for("pick") if isinstance(binding, Binding)
-    ]
+    BINDINGS = bindings_for("pick")
     ENABLE_COMMAND_PALETTE = False
     WHAT = "the picker"
     INSTEAD = "`fleettui route MODEL` prints a machine without asking"
@@ -99,7 +95,8 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._has_opened = False
         """There was something to pick or to wait for: it does not leave by itself any more."""
         self._filter_error: FilterError | None = None
-        self._has_new_filter = False
+        self._typed = ""
+        """What the list was narrowed by last."""
         self._low = LOW
         self._note = ""
 
@@ -146,6 +143,7 @@ class PickApp(DressedApp, inherit_bindings=False):
         fleet, now, settled = self.source.snapshot, self._clock(), self.source.is_settled
         if not fleet.seq or not self.view.size.width:
             return
+        is_new_filter, self._typed = self._typed != self._input, self._input
         found = self.question.ask(fleet, now)
         choices = choices_of(found, fleet, is_settled=settled)
         if not self._has_opened and self._is_hopeless(found, choices):
@@ -170,7 +168,8 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._low = LOW if layout.rest else LOWEST
         lines = [choice_line(choice, machines.get(choice.machine), now, layout) for choice in shown]
         self.view.show_lines(lines, PickLine("", header_cells(layout)))
-        self._place_cursor()
+        if is_new_filter or not (self._has_moved or self._has_settled):
+            self._put_on_best()
         title = title_cells(found, choices, len(shown), self.size.width, look.glyph_set)
         self.query_one("#title", CellBlock).show_cells(title)
         self._show_detail()
@@ -184,20 +183,22 @@ class PickApp(DressedApp, inherit_bindings=False):
 
     def _filtered(self, choices: Sequence[Choice], fleet: FleetSnapshot, now: float) -> Sequence[Choice]:
         """What matches the typed line; all while it cannot be read."""
-        found = matching_machines(self.query_one(PickInput).value, fleet, now)
+        found = matching_machines(self._typed, fleet, now)
         if isinstance(found, FilterError):
             self._filter_error = found
             return choices
         self._filter_error = None
         return [choice for choice in choices if choice.machine in found]
 
-    def _place_cursor(self) -> None:
-        """On the best while nobody has touched anything and news come in, and when what is typed changed."""
-        if self._has_new_filter or not (self._has_moved or self._has_settled):
-            self._has_new_filter = False
-            first = next((at for at, choice in enumerate(self._choices) if choice.answer is not None), 0)
-            self._placed = self._choices[first].key if self._choices else None
-            self.view.move_cursor(first)
+    def _put_on_best(self) -> None:
+        """The cursor: while nobody has moved it and news come in, and when what is typed changed."""
+        first = next((at for at, choice in enumerate(self._choices) if choice.answer is not None), 0)
+        self._placed = self._choices[first].key if self._choices else None
+        self.view.move_cursor(first)
+
+    @property
+    def _input(self) -> str:
+        return self.query_one(PickInput).value
 
     def _show_detail(self) -> None:
         """What Enter prints, or why it would not; what is wrong with the typed line comes first."""
@@ -225,10 +226,15 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._show_detail()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._has_new_filter = True
-        self.painter.paint_now()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """A key may come before the news that what is typed changed: it is meant for what matches that."""
+        if self._typed != self._input:
+            self.painter.paint_now()
 
     def _note_move(self) -> None:
+        self._catch_up()
         self._has_moved = True
         self._order.hold(self._all)
 
@@ -239,6 +245,7 @@ class PickApp(DressedApp, inherit_bindings=False):
     # Actions
 
     def action_pick(self) -> None:
+        self._catch_up()
         choice = self._current
         if choice is None or choice.answer is None:
             self.bell()

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+_NOT_OURS = frozenset({"submit", "copy"})
+"""What Input does with Enter and Ctrl+C."""
 
-class PickInput(Input):
-    """Has every letter, so that none of them is a command; keys that move, pick and leave are the app's."""
 
+class PickInput(Input, inherit_bindings=False):
+    """Has every letter, so that none of them is a command; keys that move, pick and leave are the app's.
+
+    They pass through here first, behind the letters that were typed before them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        binding
+        for binding in Input.BINDINGS
+        if isinstance(binding, Binding) and binding.action not in _NOT_OURS
+    ]
     DEFAULT_CSS = """
     PickInput {
         width: 1fr; height: 1; border: none; padding: 0;
