@@ -180,7 +180,7 @@ ACTIONS: tuple[Action, ...] = (
         "m",
         "maintenance",
         "Take the machine, or the tagged ones, out of routing, or back in",
-        rank=10,
+        rank=5,
         takes="[on|off] [REASON] [until WHEN]",
         needs_machine=True,
         changes=True,

@@ -137,6 +137,7 @@ class MaintenanceKeys:
         return own.partition(",")[0] if own else "u"
 
     def _tell(self, text: str) -> None:
+        self._app.clear_notifications()  # what the one before says of undoing holds no more
         self._app.notify(text, timeout=TOLD_S, markup=False)
 
     def _fail(self, text: str) -> None:

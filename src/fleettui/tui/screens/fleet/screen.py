@@ -126,7 +126,7 @@ class FleetScreen(ChoosingScreen):
                 glyphs=look.glyph_set,
                 thresholds=look.thresholds,
                 utc_offset_s=look.utc_offset_s,
-                has_hints=False,
+                has_hints="pending" not in look.keys,  # the hint names the key
                 has_trend=self._rows.trend_of is not None,
             )
             if layout != self._layout:  # rows are kept by the layout itself

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from textual.app import ComposeResult
 
-from fleettui.fleet.trust_words import ShownKey, TrustError, TrustResult
 from fleettui.model.approval import COMPARE_LINE
 from fleettui.model.snapshot import FleetSnapshot, HostKeyOffer, MachineSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.asking import ask_on
 from fleettui.tui.dialog import LiveDialog
 from fleettui.tui.offers import is_offered
+from fleettui.tui.screens.pending.decisions import Decisions
 from fleettui.tui.widgets.box import Box
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.cursor_view import CursorView
@@ -69,10 +69,7 @@ class PendingScreen(LiveDialog[None]):
         """Where the cursor goes first."""
         self._machines: dict[str, MachineSnapshot] = {}
         """Those on the screen, as they were painted: what is approved is what was seen."""
-        self._read: dict[str, HostKeyOffer] = {}
-        """Keys that were read here of machines whose snapshot has none."""
         self._routes: dict[str, tuple[str, ...]] = {}
-        self._busy: dict[str, str] = {}
         self._asked: _Asked | None = None
         self._said: tuple[str, Tone] | None = None
 
@@ -87,6 +84,11 @@ class PendingScreen(LiveDialog[None]):
 
     def on_mount(self) -> None:
         self.waiting.focus()
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """Those that were made here."""
+        return Decisions(self.fleet_app, self._tell)
 
     @property
     def waiting(self) -> CursorView[Line]:
@@ -153,8 +155,8 @@ class PendingScreen(LiveDialog[None]):
         """The question, else what is under way, else what came out last."""
         machine = self.machine
         text, tone = self._said or ("", "plain")
-        if machine is not None and machine.name in self._busy:
-            text, tone = self._busy[machine.name], "dim"
+        if machine is not None and machine.name in self.decisions.busy:
+            text, tone = self.decisions.busy[machine.name], "dim"
         if self._asked is not None:
             text, tone = self._asked.text, "strong"
         elif not text and self.fleet_app.look.is_readonly:
@@ -162,7 +164,7 @@ class PendingScreen(LiveDialog[None]):
         return [(Cell(line, tone),) for line in wrap(clean(text), width)] if text else []
 
     def _offer_of(self, machine: MachineSnapshot) -> HostKeyOffer | None:
-        return machine.link.offer or self._read.get(machine.name)
+        return machine.link.offer or self.decisions.read.get(machine.name)
 
     def _route_to(self, name: str) -> tuple[str, ...]:
         trust = self.fleet_app.service.trust
@@ -191,7 +193,7 @@ class PendingScreen(LiveDialog[None]):
         if action == "confirm":
             return self._asked is not None
         if action in {"approve", "reject", "read_key"}:
-            if machine is None or machine.name in self._busy or self._asked is not None:
+            if machine is None or machine.name in self.decisions.busy or self._asked is not None:
                 return False
             if action == "approve":
                 return self._offer_of(machine) is not None
@@ -250,24 +252,21 @@ class PendingScreen(LiveDialog[None]):
 
     def action_confirm(self) -> None:
         """Yes to the question, about the very key that it named."""
-        asked, trust = self._asked, self.fleet_app.service.trust
-        self._asked = None
-        if asked is None or trust is None:
+        asked, self._asked = self._asked, None
+        if asked is None:
             return
+        self._said = None
         if asked.is_approval:
-            self._decide(
-                asked.name,
-                f"{asked.name}: reading its key again, to approve none but this one …",
-                lambda: trust.approve(asked.name, asked.fingerprint),
-            )
+            self.decisions.approve(asked.name, asked.fingerprint)
         else:
-            self._decide(asked.name, f"{asked.name}: being rejected …", lambda: trust.reject(asked.name))
+            self.decisions.reject(asked.name)
+        self.fleet_app.painter.paint_now()
 
     def action_read_key(self) -> None:
-        machine, trust = self.machine, self.fleet_app.service.trust
-        if machine is not None and trust is not None:
-            name = machine.name
-            self._decide(name, f"{name}: reading its key …", lambda: trust.read_key(name))
+        if self.machine is not None:
+            self._said = None
+            self.decisions.read_key(self.machine.name, self.machine.link.offer)
+            self.fleet_app.painter.paint_now()
 
     def action_copy_line(self) -> None:
         self.fleet_app.copy_to_clipboard(COMPARE_LINE)
@@ -282,39 +281,9 @@ class PendingScreen(LiveDialog[None]):
         else:
             self.dismiss()
 
-    # Decisions
-
-    def _decide(self, name: str, doing: str, decide: Callable[[], Awaitable[TrustResult | ShownKey]]) -> None:
-        """Run it beside the panel; what comes out is told here, or above whatever is on the screen then."""
-        app = self.fleet_app
-        before = self._machines[name].link.offer if name in self._machines else None
-        self._busy[name] = doing
-        self._said = None
-
-        async def run() -> None:
-            try:
-                text, tone = self._told(await decide(), before)
-            except TrustError as error:
-                text, tone = error.text, "bad"
-            del self._busy[name]
-            app.service.poll_now(name)  # what it shows now, and its figures at once where it is approved
-            if self.is_attached:
-                self._said = (text, tone)
-                app.painter.paint_now()
-            else:
-                app.notify(clean(text), severity="error" if tone == "bad" else "information", markup=False)
-
-        app.run_worker(run(), group="trust")
-        app.painter.paint_now()
-
-    def _told(self, result: TrustResult | ShownKey, before: HostKeyOffer | None) -> tuple[str, Tone]:
-        if isinstance(result, TrustResult):
-            return result.text, "good" if result.outcome == "approved" else "plain"
-        name, offer = result.machine.name, result.offer
-        self._read[name] = offer
-        shown = f"{offer.key_type} {offer.fingerprint}"
-        if result.is_known:
-            return f"{name} shows the approved key {shown} again: it is asked again.", "good"
-        if before is not None and before.fingerprint != offer.fingerprint:
-            return f"{name} shows another key now: {shown}", "bad"
-        return f"{name} was asked just now and shows {shown}", "plain"
+    def _tell(self, text: str, tone: Tone) -> bool:
+        """Show what came out of a decision; False: the panel was left."""
+        if self.is_attached:
+            self._said = (text, tone)
+            self.fleet_app.painter.paint_now()
+        return self.is_attached

@@ -1,0 +1,144 @@
+"""--readonly: no action that changes anything is there, on no screen and by no way; for all that are declared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from test_pending_panel import GINA, KIOSK, REJECTED, FakeTrust
+from textual.pilot import Pilot
+from tui_fleet import Clock, FakeService, fleet, sample_machines
+
+from fleettui.tui.actions import ACTIONS, Action
+from fleettui.tui.app import TOP_SCREENS, FleetApp
+from fleettui.tui.command_line import CommandLine
+from fleettui.tui.offers import actions_now
+from fleettui.tui.port import Look
+from fleettui.tui.screens.help.screen import HelpScreen
+from fleettui.tui.screens.machine.tabs import TABS
+from fleettui.tui.widgets.cell_block import CellBlock
+
+CHANGING = tuple(action for action in ACTIONS if action.changes)
+WHILE_ASKED = {"confirm", "undo"}
+"""There only while something was begun, which takes one of the others."""
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "fleettui" / "tui"
+CHANGES = re.compile(
+    r"\btrust\.(approve|reject|remove|add|read_key)\(|\.set_maintenance\(|\bflags\.undo\(|\.prepare\("
+)
+"""What changes something, or lets the operator: calls of the service."""
+
+
+def show_top(name: str) -> Callable[[FleetApp], object]:
+    return lambda app: app.show_top_screen(name)
+
+
+def show_tab(tab: str) -> Callable[[FleetApp], object]:
+    return lambda app: app.open_machine("ada", tab)
+
+
+PLACES: dict[str, Callable[[FleetApp], object]] = {
+    **{name: show_top(name) for name, _ in TOP_SCREENS},
+    **{f"machine, {tab.key}": show_tab(tab.key) for tab in TABS},
+    "pending": lambda app: app.open_pending("kiosk"),
+    "key changed": lambda app: app.open_pending("gina"),
+    "rejected": lambda app: app.open_pending("old"),
+}
+
+
+def make_app(*, is_readonly: bool) -> FleetApp:
+    machines = [item for item in sample_machines() if item.name != "kiosk"]
+    service = FakeService(
+        fleet(tuple(sorted((*machines, GINA, KIOSK, REJECTED), key=lambda item: item.name)))
+    )
+    service.trust = FakeTrust()  # type: ignore[assignment]
+    return FleetApp(service, Look(is_readonly=is_readonly), Clock())
+
+
+async def go_to(place: str, app: FleetApp, pilot: Pilot[None]) -> None:
+    await pilot.pause()
+    app.painter.paint_now()
+    PLACES[place](app)
+    await pilot.pause()
+    app.painter.paint_now()
+    await pilot.pause()
+
+
+def offered(app: FleetApp) -> set[str]:
+    return {offer.action.id for offer in actions_now(app.screen)}
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_nothing_that_changes_is_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    app = make_app(is_readonly=True)
+    async with app.run_test(size=(200, 50)) as pilot:
+        await go_to(place, app, pilot)
+        ids = {action.id for action in CHANGING}
+        assert offered(app).isdisjoint(ids)
+        titles = {command.title.lower() for command in app.get_system_commands(app.screen)}
+        assert titles.isdisjoint(
+            {action.title for action in CHANGING if action.title not in _shared_titles()}
+        )
+        footer = app.screen.query_one("#footer", CellBlock).text
+        line = CommandLine(actions_now(app.screen))
+        for action in CHANGING:
+            assert f"{action.label} {action.title}" not in footer
+            offer, _ = line.read(action.name)
+            assert offer is None or offer.action.id not in ids
+            for node in (app, *app.screen.walk_children(), app.screen):
+                if hasattr(node, f"action_{action.id}"):
+                    monkeypatch.setattr(node, f"action_{action.id}", lambda *_, id=action.id: ran.append(id))
+        await pilot.press(*_keys_of(CHANGING))
+        await pilot.pause()
+        assert ran == []
+
+
+@pytest.mark.parametrize(
+    "place", [place for place in PLACES if place not in {"pending", "key changed", "rejected"}]
+)
+async def test_help_does_not_speak_of_it(place: str) -> None:
+    app = make_app(is_readonly=True)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await go_to(place, app, pilot)
+        app.action_help()
+        await pilot.pause()
+        assert isinstance(app.screen, HelpScreen)
+        assert {line.key for line in app.screen.lines}.isdisjoint({action.id for action in CHANGING})
+
+
+async def test_without_it_every_one_of_them_is_somewhere() -> None:
+    """The tests above would pass on actions that are nowhere."""
+    seen: set[str] = set()
+    for place in PLACES:
+        app = make_app(is_readonly=False)
+        async with app.run_test(size=(200, 50)) as pilot:
+            await go_to(place, app, pilot)
+            seen |= offered(app)
+    assert {action.id for action in CHANGING} - WHILE_ASKED <= seen
+
+
+def changing_modules() -> Iterator[str]:
+    """Modules of the dashboard that call what changes something."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        if CHANGES.search(path.read_text(encoding="utf-8")):
+            yield path.relative_to(SOURCE).as_posix()
+
+
+def test_what_changes_something_is_called_in_known_places_only() -> None:
+    """Who adds one declares its action with `changes=True`, and its module here."""
+    assert set(changing_modules()) == {"maintenance.py", "shell.py", "screens/pending/decisions.py"}
+    assert {action.id for action in CHANGING} == {
+        "maintenance", "maintenance_reason", "undo", "shell", "approve", "confirm", "reject", "read_key",
+    }  # fmt: skip
+
+
+def _shared_titles() -> set[str]:
+    """Titles that an action which changes nothing has as well."""
+    return {action.title for action in ACTIONS if not action.changes}
+
+
+def _keys_of(actions: tuple[Action, ...]) -> list[str]:
+    own = [key for action in actions for key in action.keys.split(",")]
+    return [key for key in dict.fromkeys(own) if key not in {"enter", "a"}]
