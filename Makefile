@@ -78,9 +78,10 @@ screenshots: setup-test  ## render the real app on the demo fleet into screensho
 	@sh scripts/system.sh screenshots
 	@$(BIN)/python scripts/screenshots.py $(ARGS)
 
-pages: setup-runtime  ## make docs/remote-commands.md, docs/restricted-key.sh and the table of docs/filter.md anew from the code
+pages: setup-runtime  ## make docs/remote-commands.md, docs/restricted-key.sh, docs/keys.md and the tables of docs/filter.md and docs/screens anew from the code
 	@$(BIN)/python scripts/remote_commands.py
 	@$(BIN)/python scripts/filter_page.py
+	@$(BIN)/python scripts/keys_page.py
 
 fuzz: setup-test  ## SECONDS=600 of damaged answers for every parser
 	@$(BIN)/python tests/contract/fuzz.py --seconds $(SECONDS) $(ARGS)
