@@ -19,9 +19,15 @@ from fleettui.model.machine import EngineKind, Machine
 from fleettui.model.readings import (
     CpuReading,
     DisksReading,
+    EngineLoad,
     EngineReading,
     EngineState,
+    EngineTraits,
+    InstalledModel,
+    LoadedModel,
     MemoryReading,
+    ModelState,
+    ModelTraits,
     NetReading,
     SystemReading,
 )
@@ -63,6 +69,10 @@ def words(literal: Any) -> st.SearchStrategy[str]:
     return st.sampled_from(literal.__args__)
 
 
+NAMES = st.lists(st.text(max_size=4), max_size=2).map(tuple)
+TRAITS = st.none() | st.builds(ModelTraits, aliases=NAMES, adapters=NAMES, capabilities=NAMES)
+COPIES = st.builds(LoadedModel, engine=words(EngineKind), state=words(ModelState), traits=TRAITS)
+
 SNAPSHOTS = st.builds(
     MachineSnapshot,
     machine=MACHINES,
@@ -75,7 +85,16 @@ SNAPSHOTS = st.builds(
     net=optional(NetReading),
     system=optional(SystemReading),
     engines=st.lists(
-        st.builds(EngineReading, kind=words(EngineKind), state=words(EngineState)), max_size=2
+        st.builds(
+            EngineReading,
+            kind=words(EngineKind),
+            state=words(EngineState),
+            loaded=st.lists(COPIES, max_size=2).map(tuple),
+            installed=st.lists(st.builds(InstalledModel, engine=words(EngineKind), traits=TRAITS)).map(tuple),
+            traits=optional(EngineTraits),
+            load=optional(EngineLoad),
+        ),
+        max_size=2,
     ).map(tuple),
     sources=st.dictionaries(st.sampled_from(["gpu", "cpu", "ollama", "vllm:8001"]), st.builds(SourceStatus)),
     reasons=st.lists(st.builds(Reason, severity=words(Severity)), max_size=2).map(tuple),

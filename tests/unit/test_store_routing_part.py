@@ -21,6 +21,7 @@ from fleettui.model.readings import (
     LoadedModel,
     MemoryReading,
     ModelState,
+    ModelTraits,
 )
 from fleettui.model.route import RouteQuery
 from fleettui.model.snapshot import (
@@ -86,6 +87,12 @@ CARDS = st.builds(
     is_unified=st.booleans(),
     fault=mostly(st.none(), FAULTS),
 )
+TRAITS = st.none() | st.builds(
+    ModelTraits,
+    aliases=some(NAMES, 2),
+    adapters=some(st.sampled_from(["sql-lora", "de-lora"]), 2),
+    max_context=UNKNOWN | st.just(131072),
+)
 ENGINES = st.builds(
     EngineReading,
     kind=KINDS,
@@ -102,6 +109,7 @@ ENGINES = st.builds(
                 vram_bytes=BYTES,
                 context=UNKNOWN | st.sampled_from([2048, 8192]),
                 state=mostly(st.just("loaded"), words(ModelState)),
+                traits=TRAITS,
             )
         ),
         UNKNOWN,
@@ -115,11 +123,13 @@ ENGINES = st.builds(
                 digest=DIGESTS,
                 size_bytes=BYTES,
                 remote_host=mostly(st.none(), st.just("https://ollama.com")),
+                traits=TRAITS,
             )
         ),
         UNKNOWN,
     ),
     running=UNKNOWN | st.integers(0, 2),
+    waiting=UNKNOWN | st.integers(0, 2),
     error=st.none() | st.just("busy: 3 in the queue"),
 )
 STATUSES = st.builds(

@@ -20,4 +20,6 @@ def engine_trouble(engine: EngineReading) -> str:
         return f"{title}: {error or 'something else answers there'}; correct `network.port`"
     if engine.state == "busy":
         return f"{title} is busy{': ' + error.removeprefix('busy: ') if error else ' and answers late'}"
+    if engine.state == "loading":
+        return f"{title} is loading its model"
     return f"{title} does not answer{': ' + error if error else ''}"

@@ -195,18 +195,14 @@ def _engine_events(before: MachineSnapshot, after: MachineSnapshot, now: float) 
         was = old.get((engine.kind, engine.port))
         if was is None or was is engine or _is_of_old_link(engine, after, now):
             continue
-        if _answers(was) != _answers(engine):
+        if was.is_answering != engine.is_answering:
             found.append(_engine_event(after, was, engine, now))
         found += copy_events(after.name, was, engine, now)
     return tuple(found)
 
 
-def _answers(engine: EngineReading) -> bool:
-    return engine.state in ("ok", "busy")
-
-
 def _is_of_old_link(engine: EngineReading, after: MachineSnapshot, now: float) -> bool:
-    return not _answers(engine) and is_reconnecting(after, now)
+    return not engine.is_answering and is_reconnecting(after, now)
 
 
 def _engine_event(after: MachineSnapshot, was: EngineReading, engine: EngineReading, now: float) -> Event:
@@ -218,7 +214,7 @@ def _engine_event(after: MachineSnapshot, was: EngineReading, engine: EngineRead
         "error": engine.error,
     }
     subject = f"{engine.kind}:{engine.port}"
-    if _answers(engine):
+    if engine.is_answering:
         text = f"{engine_title(engine.kind, engine.port)} answers again"
         return Event(now, after.name, "engine_up", "good", text, details, subject=subject)
     text = engine_trouble(engine)

@@ -22,7 +22,7 @@ class Match:
 
 def is_usable_engine(engine: EngineReading) -> bool:
     """True when the engine answered with what it has loaded or installed."""
-    if engine.state not in {"ok", "busy"}:
+    if not engine.is_answering:
         return False
     return not (isinstance(engine.loaded, Unknown) and isinstance(engine.installed, Unknown))
 

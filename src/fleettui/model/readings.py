@@ -194,8 +194,27 @@ class SystemReading:
 
 
 ModelState = Literal["loaded", "loading", "stopping", "sleeping"]
-EngineState = Literal["ok", "busy", "down", "unauthorized", "not_an_engine"]
+EngineState = Literal["ok", "busy", "loading", "down", "unauthorized", "not_an_engine"]
 EnginePath = Literal["tunnel", "direct", "remote"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What some engines say of a model beyond its size; equal ones may be one object."""
+
+    aliases: tuple[str, ...] = ()
+    """Other names that a request may use."""
+    adapters: tuple[str, ...] = ()
+    """LoRA adapters served on it, each by the name that a request uses."""
+    max_context: Maybe[int] = NOT_READ
+    """Tokens it was made for; what it is served with is `context` of the copy."""
+    capabilities: tuple[str, ...] = ()
+    """`completion`, `embedding`, `tools`, `vision`, … in the engine's own words."""
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Aliases and adapters; None where there are none."""
+        return (self.aliases, self.adapters) if self.aliases or self.adapters else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +236,13 @@ class LoadedModel:
     state: ModelState = "loaded"
     parameter_size: Maybe[str] = NOT_READ
     quantization: Maybe[str] = NOT_READ
+    traits: ModelTraits | None = None
+    """None where the engine says nothing more."""
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Aliases and adapters, further names that a request may use; None where there are none."""
+        return None if self.traits is None else self.traits.names
 
     @property
     def gpu_percent(self) -> Maybe[int]:
@@ -244,6 +270,50 @@ class InstalledModel:
     family: Maybe[str] = NOT_READ
     parameter_size: Maybe[str] = NOT_READ
     quantization: Maybe[str] = NOT_READ
+    traits: ModelTraits | None = None
+    """None where the engine says nothing more."""
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Aliases and adapters, further names that a request may use; None where there are none."""
+        return None if self.traits is None else self.traits.names
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTraits:
+    """How an engine is set up and what it refuses; the same object while nothing of it changes."""
+
+    needs_key: bool = False
+    """It asked for an API key."""
+    is_router: bool = False
+    """One address in front of several servers, each with a model of its own."""
+    can_sleep: Maybe[bool] = NOT_READ
+    """It may give its memory back when idle."""
+    slots: Maybe[int] = NOT_READ
+    """Requests it works on at once, at most."""
+    max_loaded: Maybe[int] = NOT_READ
+    """Copies it keeps, at most."""
+    cache_tokens: Maybe[int] = NOT_READ
+    """Tokens that its KV cache holds, over all requests."""
+    counts_load: bool = False
+    """Its count of requests is kept (vLLM: `--enable-server-load-tracking`), so that 0 means none."""
+    refused: tuple[str, ...] = ()
+    """Paths it said it has not: not asked again until it starts anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """How much an engine works, beyond requests in work and queued."""
+
+    in_flight: Maybe[int] = NOT_READ
+    """Requests accepted and not yet answered."""
+    prompt_tokens: Maybe[int] = NOT_READ
+    """Counted since its start."""
+    generated_tokens: Maybe[int] = NOT_READ
+    """Counted since its start."""
+    prompt_tokens_s: Maybe[float] = NOT_READ
+    """As the engine averages them, each kind in its own way."""
+    generated_tokens_s: Maybe[float] = NOT_READ
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,3 +337,12 @@ class EngineReading:
     """The operator's words; None when the state is ok."""
     path: EnginePath = "tunnel"
     """How it was asked: through SSH, straight from here, by the machine's own curl or wget."""
+    traits: EngineTraits | None = None
+    """None where the engine says nothing of it."""
+    load: EngineLoad | None = None
+    """None where the engine counts nothing more."""
+
+    @property
+    def is_answering(self) -> bool:
+        """It takes questions of its kind, though it may be busy or still load its model."""
+        return self.state in ("ok", "busy", "loading")

@@ -50,8 +50,11 @@ _CLASSES: tuple[type, ...] = (
     readings.SystemReading,
     readings.BlockDevice,
     readings.EngineReading,
+    readings.EngineTraits,
+    readings.EngineLoad,
     readings.LoadedModel,
     readings.InstalledModel,
+    readings.ModelTraits,
     snapshot.MachineSnapshot,
     snapshot.FleetSnapshot,
     snapshot.LinkStatus,
@@ -69,7 +72,7 @@ def _field_names(cls: Any) -> tuple[str, ...]:
 
 def _checksum() -> int:
     names = "".join(f"{cls.__name__}:{','.join(_field_names(cls))};" for cls in _CLASSES)
-    return crc32(f"3;{names}".encode())
+    return crc32(f"4;{names}".encode())
 
 
 FORMAT = _checksum()

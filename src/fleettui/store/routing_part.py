@@ -10,7 +10,7 @@ from operator import attrgetter, is_
 
 from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.machine import DeclaredGpu, Machine
-from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
+from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel, ModelTraits
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
 from fleettui.model.unknown import NOT_READ, Unknown
 from fleettui.store.codec import decode, encode
@@ -30,9 +30,11 @@ _status_values = attrgetter("state", "read_at", "since", "error")
 _card_values = attrgetter(
     "index", "total_mib", "free_mib", "utilisation_percent", "is_unified", "fault", "mig", "is_mig"
 )
-_engine_values = attrgetter("kind", "port", "state", "running", "error")
-_loaded_values = attrgetter("name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state")
-_installed_values = attrgetter("name", "engine", "digest", "size_bytes", "remote_host")
+_engine_values = attrgetter("kind", "port", "state", "running", "waiting", "error")
+_loaded_values = attrgetter(
+    "name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state", "names"
+)
+_installed_values = attrgetter("name", "engine", "digest", "size_bytes", "remote_host", "names")
 _flag_values = attrgetter("trust", "health", "last_seen", "maintenance", "drain", "seq")
 
 
@@ -147,7 +149,7 @@ def _gpu(cards: Any, faults: Any, problem: Any, is_stale: Any) -> GpuReading:
 
 
 def _engine(values: Any, loaded: Any, installed: Any) -> EngineReading:
-    kind, port, state, running, error = values
+    kind, port, state, running, waiting, error = values
     return EngineReading(
         kind,
         port,
@@ -155,6 +157,7 @@ def _engine(values: Any, loaded: Any, installed: Any) -> EngineReading:
         loaded=_all(loaded, _loaded),
         installed=_all(installed, _installed),
         running=running,
+        waiting=waiting,
         error=error,
     )
 
@@ -202,7 +205,9 @@ def _status(values: Any) -> SourceStatus:
 
 def _loaded(values: Any) -> LoadedModel:
     copy: Any = _new(_OpenLoaded)
-    copy.name, copy.engine, copy.digest, copy.size_bytes, copy.vram_bytes, copy.context, copy.state = values
+    copy.name, copy.engine, copy.digest, copy.size_bytes, copy.vram_bytes, copy.context = values[:6]
+    copy.state, names = values[6:]
+    copy.traits = None if names is None else _names_only(*names)
     copy.expires_at = copy.parameter_size = copy.quantization = NOT_READ
     copy.is_pinned = False
     copy.__class__ = LoadedModel
@@ -212,8 +217,13 @@ def _loaded(values: Any) -> LoadedModel:
 
 def _installed(values: Any) -> InstalledModel:
     model: Any = _new(_OpenInstalled)
-    model.name, model.engine, model.digest, model.size_bytes, model.remote_host = values
+    model.name, model.engine, model.digest, model.size_bytes, model.remote_host, names = values
+    model.traits = None if names is None else _names_only(*names)
     model.family = model.parameter_size = model.quantization = NOT_READ
     model.__class__ = InstalledModel
     made: InstalledModel = model
     return made
+
+
+def _names_only(aliases: Any, adapters: Any) -> ModelTraits:
+    return ModelTraits(tuple(aliases), tuple(adapters))

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 
 from fleettui.model.clock import iso_utc
 from fleettui.model.machine import ConfigProblem, Machine
-from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
+from fleettui.model.readings import (
+    EngineLoad,
+    EngineReading,
+    EngineTraits,
+    InstalledModel,
+    LoadedModel,
+    ModelTraits,
+)
 from fleettui.model.residency import cards_of_copy, shares_of
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceFlag
 from fleettui.model.unknown import T, Unknown
@@ -19,6 +26,7 @@ from fleettui.view.json_values import GIB, Document, gib, known, rounded, tidy
 from fleettui.view.telemetry_document import telemetry_document
 
 SCHEMA = 1
+_NO_MODEL_TRAITS, _NO_ENGINE_TRAITS, _NO_LOAD = ModelTraits(), EngineTraits(), EngineLoad()
 
 
 def infrastructure_document(fleet: FleetSnapshot, now: float) -> Document:
@@ -110,6 +118,7 @@ def _copy(copy: LoadedModel, gpus: list[int]) -> Document:
         "vram_gb": gib(copy.vram_bytes, GIB),
         "gpu_percent": known(copy.gpu_percent),
         "context": known(copy.context),
+        **_traits(copy.traits),
         "expires_at": None if copy.is_pinned else _time(known(copy.expires_at)),
         "pinned": copy.is_pinned,
         "state": copy.state,
@@ -124,11 +133,23 @@ def _installed(model: InstalledModel) -> Document:
         "engine": model.engine,
         "digest": known(model.digest),
         "size_gb": gib(model.size_bytes, GIB),
+        **_traits(model.traits),
         "remote": model.remote_host is not None,
     }
 
 
+def _traits(traits: ModelTraits | None) -> Document:
+    traits = traits or _NO_MODEL_TRAITS
+    return {
+        "max_context": known(traits.max_context),
+        "aliases": list(traits.aliases),
+        "adapters": list(traits.adapters),
+        "capabilities": list(traits.capabilities),
+    }
+
+
 def _engine(engine: EngineReading) -> Document:
+    traits, load = engine.traits or _NO_ENGINE_TRAITS, engine.load or _NO_LOAD
     return {
         "kind": engine.kind,
         "port": engine.port,
@@ -138,6 +159,13 @@ def _engine(engine: EngineReading) -> Document:
         "waiting": known(engine.waiting),
         "kv_percent": rounded(engine.kv_percent),
         "sleeping": known(engine.is_sleeping),
+        "in_flight": known(load.in_flight),
+        "prompt_tokens_s": rounded(load.prompt_tokens_s),
+        "generated_tokens_s": rounded(load.generated_tokens_s),
+        "slots": known(traits.slots),
+        "cache_tokens": known(traits.cache_tokens),
+        "router": traits.is_router,
+        "needs_key": traits.needs_key,
         "error": engine.error,
     }
 
