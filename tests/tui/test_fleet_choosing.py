@@ -562,6 +562,21 @@ async def test_three_hundred_machines_are_worked_out_once_a_snapshot() -> None:
         assert rows.built == built, "what a filter hides is kept for its end"
 
 
+async def test_another_width_is_drawn_for_what_is_seen() -> None:
+    async with dashboard(FakeService(fleet(rack(300))), size=(160, 45)) as driver:
+        rows = driver.screen._rows
+        built = rows.built
+        await driver.pilot.resize_terminal(120, 45)
+        await driver.settle()
+        assert rows.built - built <= 45
+        for key in ("pagedown", "G", "g"):
+            await driver.press(key)
+            await driver.settle()
+            table = driver.table
+            seen = [table.lines[index] for index in table.visible_range()]
+            assert {sum(len(cell.text) for cell in row.cells) for row in seen} == {120}
+
+
 # Between runs
 
 

@@ -42,7 +42,8 @@ class FleetRows:
         visible: Collection[str],
         tagged: Collection[str] = (),
     ) -> list[Row]:
-        """All rows; those of machines out of sight may be old as long as their number is right."""
+        """All rows; those of machines out of sight may be old, and as wide as the screen was, as long as
+        their number is right."""
         rows: list[Row] = []
         for snapshot in machines:
             name = snapshot.name
@@ -70,8 +71,9 @@ class FleetRows:
     ) -> _Kept:
         kept = self._kept.get(snapshot.name)
         second = int(now)
-        if kept is not None and kept.layout is layout and kept.is_open == is_open:
-            if kept.snapshot is snapshot and (
+        if kept is not None and kept.is_open == is_open:
+            is_same = kept.snapshot is snapshot and kept.layout is layout
+            if is_same and (
                 kept.second == second or not is_visible or not is_ticking(snapshot, now, layout.interval_s)
             ):
                 return kept
