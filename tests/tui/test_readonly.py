@@ -1,4 +1,4 @@
-"""--readonly: no action that changes anything is there, on no screen and by no way; for all that are declared."""
+"""--readonly: no action that changes anything is there, on no screen and by no way."""
 
 from __future__ import annotations
 

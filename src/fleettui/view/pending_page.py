@@ -156,8 +156,8 @@ def _story(machine: MachineSnapshot, offer: HostKeyOffer, wait: Wait | None, now
         return clean(machine.link.error or "It was rejected: nothing is asked of it.").partition(";")[0]
     if wait == "changed":
         since = machine.link.since
-        when = "" if since is None else f"Seen for {duration(now - since)}. "
-        return f"{when}It is not polled until you decide; this does not expire."
+        when = "" if since is None else f", seen for {duration(now - since)}"
+        return f"{clean(offer.key_type)}{when}. Not polled until you decide; does not expire."
     if offer.expires_at is None:
         return ""
     seen = duration(now - (offer.expires_at - PENDING_S))
@@ -182,7 +182,7 @@ def _both_keys(offer: HostKeyOffer, width: int) -> list[Cells]:
     new, kind = clean(offer.fingerprint), clean(offer.key_type)
     if width < TWO_COLUMNS_FROM:
         old = [(Cell("approved  ", "dim"), Cell(f"{key}  {code}")) for key, code in known]
-        return [*old, (Cell("now       ", "dim"), Cell(f"{new}  {offer.code}", "bad"), Cell(f"  {kind}"))]
+        return [*old, (Cell("now       ", "dim"), Cell(f"{new}  {offer.code}", "bad"))]
     old_cells = [Cell(text) for key, code in known for text in (key, code)]
     new_cells = [Cell(new, "bad"), Cell(f"{offer.code}  {kind}", "bad")]
     column = (width - 2) // 2

@@ -134,15 +134,16 @@ class PendingScreen(LiveDialog[None]):
         self.query_one("#rule", CellBlock).show_cells(
             *([(Cell(rule * (outer - _FRAME), "faint"),)] if self._machines else [])
         )
-        self.query_one("#said", CellBlock).show_cells(*([(), *said] if said else []))
+        below: list[Cells] = [(), *said] if said or self.size.height >= LOW else []
+        self.query_one("#said", CellBlock).show_cells(*below)
         self.query_one("#key", LineView).show_lines(
             [Line(str(number), cells) for number, cells in enumerate(page)]
         )
-        self._fit(outer, len(page), len(said))
+        self._fit(outer, len(page), len(below))
 
-    def _fit(self, outer: int, page: int, said: int) -> None:
+    def _fit(self, outer: int, page: int, below: int) -> None:
         """Heights by what there is to show; the page scrolls where it must."""
-        room = self.size.height - 3 - (said + 1 if said else 0) - (1 if self._machines else 0)
+        room = self.size.height - 3 - below - (1 if self._machines else 0)
         listed = min(len(self._machines), MOST_LISTED, max(1, room // 3))
         box = self.query_one(Box)
         box.styles.width = outer
