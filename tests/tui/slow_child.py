@@ -25,6 +25,7 @@ BEAT_S = 0.01
 START_S = 2.0
 """Until the first screen stands."""
 REPORT_S = 0.2
+SETTLED_S = 0.5
 
 
 def full_machine(number: int, cards: int) -> MachineSnapshot:
@@ -92,23 +93,36 @@ class Child:
         }
         print(json.dumps(line | more), file=self.report, flush=True)
 
+    def screen_lines(self) -> list[str]:
+        """What should be seen."""
+        with self.app._context():
+            strips = self.app.screen._compositor.render_strips()
+        return ["".join(part.text for part in strip).rstrip() for strip in strips]
+
     async def direct(self, seconds: float) -> None:
-        """The whole play."""
+        """The whole play; the app ends with it in any case."""
+        try:
+            await self.play(seconds)
+        finally:
+            self.app.exit()
+
+    async def play(self, seconds: float) -> None:
+        """Publish, then wait for the terminal, then tell what it should show."""
         await asyncio.sleep(START_S)
         tasks = [asyncio.create_task(each()) for each in (self.beat, self.publish, self.tell)]
         await asyncio.sleep(seconds)
         tasks[1].cancel()
         self.app.painter.paint_now()
-        for _ in range(1000):
-            await asyncio.sleep(BEAT_S)
-            if not self.app.is_terminal_behind:
+        before: list[str] = []
+        for _ in range(40):  # keys that wait are worked off first
+            await asyncio.sleep(SETTLED_S)
+            now = self.screen_lines()
+            if now == before and not self.app.is_terminal_behind:
                 break
-        await asyncio.sleep(0.5)
-        strips = self.app.screen._compositor.render_strips()
-        self.say(screen=["".join(part.text for part in strip).rstrip() for strip in strips])
+            before = now
+        self.say(screen=before)
         for task in tasks:
             task.cancel()
-        self.app.exit()
 
 
 async def main() -> None:

@@ -20,18 +20,34 @@ from little_terminal import LittleTerminal
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT = 200, 60
+QUESTION = b"\x1b[?2026$p"
 KEYS_S = 0.1
 """Between two presses of the keys."""
 
 
 class SlowRun:
     """The dashboard with 64 machines of 8 GPUs on a terminal that takes what `allowance` says: so many bytes
-    in the first so many seconds."""
+    in the first so many seconds.
 
-    def __init__(self, allowance: Callable[[float], float], seconds: float, keys: bytes = b"") -> None:
+    `is_far`: a network lies between, which takes whatever is written and carries it no faster; the terminal
+    answers what it is asked."""
+
+    def __init__(
+        self,
+        allowance: Callable[[float], float],
+        seconds: float,
+        keys: bytes = b"",
+        *,
+        is_far: bool = False,
+    ) -> None:
         self.terminal = LittleTerminal(WIDTH, HEIGHT)
         self._allowance = allowance
         self._keys = keys
+        self._is_far = is_far
+        self._sent = bytearray()
+        self._shown = b""
+        self.most_under_way = 0
+        """Bytes that the network held at most."""
         self._seconds = seconds
         self._report = b""
         self._began: float | None = None
@@ -55,6 +71,7 @@ class SlowRun:
             child.kill()
             os.close(self._main)
             os.close(self._report_read)
+        assert self._report.count(b"screen"), f"ended early with {self.code}: {self.terminal.text[-3000:]}"
         self.lines: list[dict[str, Any]] = [json.loads(line) for line in self._report.splitlines()]
 
     @property
@@ -69,12 +86,15 @@ class SlowRun:
             seconds = 0.0 if self._began is None else now - self._began
             is_free = self._began is None or self._is_over
             room = 1 << 16 if is_free else self._allowance(seconds) - self._taken
-            files = ([] if self._is_over else [self._report_read]) + ([self._main] if room > 0 else [])
+            files = ([] if self._is_over else [self._report_read]) + (
+                [self._main] if room > len(self._sent) or self._is_far else []
+            )
             readable = select.select(files, [], [], 0.02)[0]
             if self._report_read in readable:
                 self._take_report(now)
             if self._main in readable and not self._take_output(is_free):
                 return
+            self._show(1 << 20 if is_free else max(0, int(room)), is_free)
             if self._keys and 0 < seconds < self._seconds - 1 and now > press_at:
                 press_at = now + KEYS_S
                 os.write(self._main, self._keys)
@@ -88,10 +108,20 @@ class SlowRun:
 
     def _take_output(self, is_free: bool) -> bool:
         try:
-            data = os.read(self._main, 1 << 16 if is_free else 512)
+            data = os.read(self._main, 1 << 16 if is_free or self._is_far else 512)
         except OSError:  # the child has ended
-            return False
+            data = b""
+        self._sent += data
+        if not is_free:
+            self.most_under_way = max(self.most_under_way, len(self._sent))
+        return bool(data)
+
+    def _show(self, count: int, is_free: bool) -> None:
+        data = bytes(self._sent[:count])
+        del self._sent[:count]
         self.terminal.feed(data)
         if not is_free:
             self._taken += len(data)
-        return bool(data)
+        self._shown = self._shown[-len(QUESTION) + 1 :] + data
+        for _ in range(self._shown.count(QUESTION) if self._is_far else 0):
+            os.write(self._main, b"\x1b[?2026;2$y")

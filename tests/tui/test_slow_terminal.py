@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from slow_run import SlowRun
 
+from fleettui.tui.answers import WINDOW
 from fleettui.tui.terminal import SLICE
 
 SECONDS = 6.0
@@ -48,4 +49,14 @@ def test_a_terminal_that_stands_still_stops_nothing_and_ends_up_right() -> None:
     assert still[-1]["paints"] - still[0]["paints"] <= 1, "what nobody sees is not painted"
     assert run.lines[-1]["frames"] > still[-1]["frames"]
     assert run.terminal.left == run.lines[-1]["screen"]
+    assert run.code == 0
+
+
+def test_what_a_network_would_hold_back_is_not_sent() -> None:
+    """sshd and both kernels take all at once: only a terminal that answers says how far behind it is."""
+    run = SlowRun(lambda seconds: seconds * RATE, SECONDS, keys=b"\x1b[6~j\x1b[5~", is_far=True)
+    first, last = run.lines[0], run.lines[-1]
+    assert run.most_under_way <= 2 * WINDOW + SLICE
+    assert last["frames"] - first["frames"] >= 4, "it went on painting"
+    assert run.terminal.left == last["screen"]
     assert run.code == 0

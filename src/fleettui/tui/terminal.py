@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from rich.color import ColorSystem
@@ -11,7 +12,10 @@ from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+from textual.messages import TerminalSupportsSynchronizedOutput
 
+from fleettui.tui.answers import ASK, LIMIT_S, Answers
 from fleettui.tui.screen_copy import ScreenCopy
 from fleettui.tui.terminal_writer import TerminalWriter
 
@@ -23,6 +27,9 @@ TERMINAL_GONE_EXIT = 129
 """As after SIGHUP, which says the same where somebody sends it."""
 SLOW_FRAME_S = 0.1
 """A terminal that needs so long for a frame gets the next one in slices."""
+FADING = 0.8
+LAST_ANSWER_S = 0.5
+"""How long the end waits for answers under way."""
 SLICE = 4096
 """Characters in a slice; what the operator does in the meantime is in the next one."""
 
@@ -41,6 +48,9 @@ class TerminalDriver(LinuxDriver):
         self._copy = ScreenCopy()
         self._cursor = (0, 0)
         self._is_synchronized = False
+        self._answers = Answers()
+        self._asked = self._answered = 0
+        self._frame_s = 0.0
         self.frames = 0
         """Handed to the terminal so far."""
 
@@ -51,10 +61,12 @@ class TerminalDriver(LinuxDriver):
         file: Any = self._file
         file.flush()
         self._writer = TerminalWriter(
-            file.fileno(), lambda: self._in_loop(self._send), lambda: self._in_loop(self._end)
+            file.fileno(), lambda: self._in_loop(self._take_written), lambda: self._in_loop(self._end)
         )
         self._writer.start()
         self._copy.forget()
+        self._answers = Answers()
+        self._asked = self._answered = 0
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self._writer_thread is not None:  # Textual's own, of no use here
             self._writer_thread.stop()
@@ -64,6 +76,23 @@ class TerminalDriver(LinuxDriver):
         """Queue what is not part of a frame; while another program has the terminal it is dropped."""
         if self._writer is not None:
             self._writer.write(data)
+
+    def process_message(self, message: Message) -> None:
+        """Called by the thread that reads keys; what answers our questions goes no further."""
+        if isinstance(message, TerminalSupportsSynchronizedOutput):
+            self._answered += 1
+            self._in_loop(self._take_answer)
+            if self._answered > 1:
+                return
+        super().process_message(message)
+
+    def disable_input(self) -> None:
+        """The last answers are for us: another program would take them for something typed."""
+        deadline = monotonic() + LAST_ANSWER_S
+        while self._answered and self._answered <= self._asked and monotonic() < deadline:
+            sleep(0.01)
+        self._answered = 0
+        super().disable_input()
 
     def close(self) -> None:
         """The terminal is not ours from now on."""
@@ -82,13 +111,13 @@ class TerminalDriver(LinuxDriver):
 
     @property
     def is_behind(self) -> bool:
-        """True while the terminal has not taken the last frame."""
-        return self._writer is not None and self._writer.is_behind
+        """True while the terminal cannot take another frame."""
+        return self._writer is not None and (self._writer.is_behind or self._answers.is_full)
 
     @property
     def frame_s(self) -> float:
-        """Seconds that the last frame took to be written, or takes already."""
-        return 0.0 if self._writer is None else self._writer.frame_s
+        """Seconds that frames take to be written and shown, beyond what the line always takes."""
+        return self._frame_s
 
     @property
     def bytes_written(self) -> int:
@@ -117,16 +146,41 @@ class TerminalDriver(LinuxDriver):
             self._send()
 
     def _send(self) -> None:
-        if self._writer is None or self._writer.is_behind or not self._copy.is_due:
+        if self._writer is None or self.is_behind or not self._copy.is_due:
             return
-        text = self._copy.changes(SLICE if self._writer.frame_s > SLOW_FRAME_S else None)
+        text = self._copy.changes(min(SLICE, self._answers.room) if self.frame_s > SLOW_FRAME_S else None)
         if text:
             x, y = self._cursor
             text = f"{text}\x1b[{y + 1};{x + 1}H"
-            self._writer.write_frame(f"{SYNC_START}{text}{SYNC_END}" if self._is_synchronized else text)
+            if self._is_synchronized:
+                text = f"{SYNC_START}{text}{SYNC_END}"
+            if self._answers.can_ask:
+                text += ASK
+                self._asked += 1
+                self._answers.note_sent(len(text))
+                self._loop.call_later(LIMIT_S, self._give_up_answers)
+            self._writer.write_frame(text)
             self.frames += 1
 
-    # From the writer's thread
+    def _take_written(self) -> None:
+        if self._writer is not None:
+            self._note_pace(self._writer.frame_s)
+        self._send()
+
+    def _take_answer(self) -> None:
+        self._answers.note_answer()
+        self._note_pace(self._answers.lag_s)
+        self._send()
+
+    def _note_pace(self, seconds: float) -> None:
+        """A short frame may be quick on a slow line: what was learnt of it fades."""
+        self._frame_s = max(seconds, FADING * self._frame_s)
+
+    def _give_up_answers(self) -> None:
+        self._answers.give_up_old()
+        self._send()
+
+    # From the other threads
 
     def _in_loop(self, call: Any) -> None:
         with suppress(RuntimeError):  # the loop is closed: the dashboard has ended anyway
@@ -153,6 +207,11 @@ class TerminalApp(App[None]):
         """Said without a change when another terminal took over, as in tmux: it may show anything."""
         if isinstance(self._driver, TerminalDriver):
             self._driver.show_all_again(event.size)
+
+    def action_redraw(self) -> None:
+        """Something else wrote on the terminal."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.show_all_again()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         driver = self._driver
