@@ -21,10 +21,10 @@ from fleettui.view.history_graphs import (
     PERCENT,
     RAM_GIB,
     Graph,
-    choose_span,
     graph_lines,
     round_top,
 )
+from fleettui.view.history_span import choose_span
 from fleettui.view.layout import make_layout
 from fleettui.view.machine_graphs import Graphs, make_graphs, room_for
 from fleettui.view.machine_page import hardware_page

@@ -19,9 +19,9 @@ from fleettui.view.history_graphs import (
     VRAM_GIB,
     WATTS,
     Graph,
-    History,
     graph_lines,
 )
+from fleettui.view.history_span import History
 from fleettui.view.layout import Layout
 from fleettui.view.machine_view import MachineView
 
