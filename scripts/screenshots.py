@@ -11,17 +11,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
-import math
 import re
 import shutil
 import subprocess
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -32,7 +31,6 @@ from fleettui.decide.routing import RouteQuery, decide_route
 from fleettui.demo.launcher import DemoFleet
 from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.service import FleetService, FleetSettings
-from fleettui.model.gpu import GpuCard
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.net.connector import Connector
@@ -43,12 +41,13 @@ from fleettui.tui.themes import DARK, LIGHT
 from fleettui.tui.themes.own import COLORBLIND_DARK, CONTRAST
 from fleettui.view.oneshot import status_lines
 from fleettui.view.route_text import format_answer, route_lines
+from picture_past import PastEvents, past_events, recall, with_newcomer
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "screenshots"
 LIMIT_S = 30.0
-HISTORY_S = 3600
-HISTORY_AT = 1_770_000_000.0
+SHOWN_AT = 1_796_047_392.0
+"""Epoch seconds of 2026-11-30 14:03:12, which clocks of the pictures show."""
 STATUS_WIDTH = 132
 ROUTED_MODEL = "gpt-oss:120b"
 
@@ -74,6 +73,10 @@ class Picture:
     keys: tuple[str, ...] = ()
     """Pressed in this order before the picture is taken."""
     theme: str = DARK
+    is_live: bool = False
+    """Asks the machine something, so it is taken while they answer."""
+    has_newcomer: bool = False
+    """Two machines wait for the operator."""
 
 
 PICTURES = (
@@ -87,8 +90,30 @@ PICTURES = (
     Picture("machine-160x45", (160, 45), ("enter",)),
     Picture("models-80x24", (80, 24), ("2",)),
     Picture("models-160x45", (160, 45), ("2", "x")),
+    Picture("machine-models-160x45", (160, 45), ("enter", "tab")),
+    Picture("logs-160x45", (160, 45), ("j", "j", "l"), is_live=True),
+    Picture("raw-160x45", (160, 45), ("enter", "shift+tab")),
+    Picture("events-160x45", (160, 45), ("5",)),
+    Picture("events-80x24", (80, 24), ("5",)),
+    Picture(
+        "filter-120x40", (120, 40), ("full_stop", "full_stop", "slash", *"free", "greater_than_sign", *"24")
+    ),
+    Picture("pending-120x40", (120, 40), ("a", "j"), has_newcomer=True),
     Picture("help-80x24", (80, 24), ("question_mark",)),
 )
+
+
+class PicturePort:
+    """The service as it was stopped, with a past."""
+
+    def __init__(self, service: FleetService, snapshot: FleetSnapshot, now: float) -> None:
+        self._service = service
+        self.snapshot = snapshot
+        self.is_paused = False
+        self.events = PastEvents(past_events(service.snapshot, now))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._service, name)
 
 
 class StoppableClock:
@@ -142,7 +167,7 @@ def has_rates(machine: MachineSnapshot) -> bool:
 
 
 async def settle(service: FleetService, demo: DemoFleet, clock: StoppableClock) -> None:
-    """Have everything read, rates over one simulated step, then stop time."""
+    """Have everything read, rates over one simulated step."""
     await wait_for(service, lambda fleet: bool(fleet.machines) and all(map(is_read, fleet.machines)))
     service.set_paused(True)
     await demo.command_async("advance 2")
@@ -153,60 +178,21 @@ async def settle(service: FleetService, demo: DemoFleet, clock: StoppableClock) 
         service,
         lambda fleet: all(has_rates(item) and is_read_since(item, asked_at) for item in fleet.machines),
     )
-    # The app shows what was published last; later answers would change it from picture to picture.
-    await service.stop()
-    clock.stop(max(machine.last_seen or 0.0 for machine in service.snapshot.machines) + 0.2)
-
-
-def recall(history: FleetHistory, fleet: FleetSnapshot) -> None:
-    """The hour before the first poll, which nobody has seen: loads come and go around those of now, so that
-    trends and graphs have something to draw. At a time of its own: the same picture whenever it is taken."""
-    for back in range(HISTORY_S, -1, -2):
-        at, moment = HISTORY_AT - back, back / 20
-        machines = tuple(as_before(machine, at, moment) for machine in fleet.machines)
-        history.record(replace(fleet, taken_at=at, machines=machines))
-
-
-def as_before(machine: MachineSnapshot, at: float, moment: float) -> MachineSnapshot:
-    """The machine as it may have been then."""
-    sources = {
-        name: status if status.read_at is None else replace(status, read_at=at)
-        for name, status in machine.sources.items()
-    }
-    gpu, cpu = machine.gpu, machine.cpu
-    if gpu is not None:
-        gpu = replace(gpu, cards=tuple(card_before(card, moment) for card in gpu.cards))
-    if cpu is not None and not isinstance(cpu.busy_percent, Unknown):
-        swing = math.sin(moment / 3) * math.sin(moment)
-        cpu = replace(cpu, busy_percent=min(100.0, cpu.busy_percent * (1 + 4 * max(0.0, swing))))
-    return replace(machine, gpu=gpu, cpu=cpu, sources=sources)
-
-
-def card_before(card: GpuCard, moment: float) -> GpuCard:
-    """One that works now had less to do at times, one that rests now had something."""
-    busy, power, heat = card.utilisation_percent, card.power_w, card.temperature_c
-    if isinstance(busy, Unknown) or isinstance(power, Unknown) or isinstance(heat, Unknown):
-        return card
-    moment += zlib.crc32(str(card.uuid).encode()) % 500
-    swing = math.sin(moment / 4) * math.sin(moment / 1.3) * math.cos(moment / 30)
-    then = busy - 70 * max(0.0, swing) if busy > 10 else 130 * max(0.0, swing - 0.2)
-    then = min(100.0, max(0.0, then))
-    more = then - busy
-    return replace(
-        card,
-        utilisation_percent=round(then),
-        power_w=max(20.0, power + more * 2),
-        temperature_c=round(heat + more / 4),
-    )
 
 
 async def take(picture: Picture, service: FleetService, clock: StoppableClock) -> tuple[str, str]:
     """(SVG, background colour) of one picture."""
-    app = FleetApp(service, Look(theme=picture.theme), clock)
+    now = clock()
+    snapshot = with_newcomer(service.snapshot, now) if picture.has_newcomer else service.snapshot
+    look = Look(theme=picture.theme, utc_offset_s=round(SHOWN_AT - now))
+    app = FleetApp(PicturePort(service, snapshot, now), look, clock)
     async with app.run_test(size=picture.size) as pilot:
         await paint(pilot, app)
         for key in picture.keys:
             await pilot.press(key)
+            await paint(pilot, app)
+        if picture.is_live:
+            await pilot.pause(1.0)
             await paint(pilot, app)
         return app.export_screenshot(title="fleettui"), app.current_theme.background or RICH_GROUND
 
@@ -250,7 +236,6 @@ def clean_svg(svg: str, ground: str, is_light: bool, fixed: dict[str, str]) -> s
         svg = svg.replace('stroke="rgba(255,255,255,0.35)"', 'stroke="rgba(0,0,0,0.35)"')
     svg = TEXT.sub(place_words, svg)
     svg = re.sub(r"terminal-\d+", "terminal", svg)
-    svg = re.sub(r"\d\d:\d\d&#160;UTC", "14:03&#160;UTC", svg)
     svg = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-30T14:03:12Z", svg)
     for found, name in fixed.items():
         svg = re.sub(rf"(?<![\w.]){re.escape(found)}(?![\w.])", name, svg)
@@ -306,13 +291,22 @@ async def render(names: Sequence[str]) -> None:
             try:
                 await service.start()
                 await settle(service, demo, clock)
+                fixed = fixed_names(demo)
+
+                async def save_those(is_live: bool) -> None:
+                    for picture in PICTURES:
+                        if picture.name in names and picture.is_live is is_live:
+                            svg, ground = await take(picture, service, clock)
+                            save(picture.name, clean_svg(svg, ground, picture.theme == LIGHT, fixed))
+
+                service.set_paused(True)  # the simulated time stands still: another sample has no rates
+                await save_those(True)
+                # Later answers would change the others from picture to picture.
+                await service.stop()
+                clock.stop(max(machine.last_seen or 0.0 for machine in service.snapshot.machines) + 0.2)
                 service.history = FleetHistory()
                 recall(service.history, service.snapshot)
-                fixed = fixed_names(demo)
-                for picture in PICTURES:
-                    if picture.name in names:
-                        svg, ground = await take(picture, service, clock)
-                        save(picture.name, clean_svg(svg, ground, picture.theme == LIGHT, fixed))
+                await save_those(False)
                 if "status" in names:
                     save(
                         "status",
