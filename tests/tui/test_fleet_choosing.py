@@ -351,6 +351,32 @@ async def test_rows_do_not_move_while_one_works_and_do_when_one_rests() -> None:
         assert driver.table.cursor_machine == "bo"
 
 
+async def test_who_looks_at_the_first_rows_goes_on_seeing_the_first() -> None:
+    clock = Clock()
+    machines = tuple(gpu_machine(f"m{number:02}", number) for number in range(40))
+    async with dashboard(FakeService(fleet(machines)), size=(100, 20), clock=clock) as driver:
+        await run_command(driver, "sort vram")
+        assert driver.table.cursor_machine == "m00"
+        clock.now += IDLE_S + 1
+        await driver.publish(gpu_machine("m00", 47), gpu_machine("m39", 0))
+        assert driver.names[0] == "m39"
+        assert driver.table.scroll_offset.y == 0
+        assert driver.table.cursor_machine == "m00", "keys still act on the machine that was chosen"
+        await driver.press("k")
+        assert driver.table.cursor in driver.table.visible_range()
+
+
+async def test_slash_goes_back_to_the_line_that_a_click_left() -> None:
+    async with dashboard() as driver:
+        await driver.press("slash")
+        await driver.type("sp")
+        await driver.pilot.click(FleetTable, offset=(20, 1))
+        assert driver.table.has_focus
+        await driver.press("slash")
+        await driver.type("a")
+        assert driver.prompt.input.value == "spa"
+
+
 @pytest.mark.parametrize("keys", [("r",), ("O", "O"), ("full_stop", "comma")])
 async def test_what_one_asks_for_moves_the_rows_at_once(keys: tuple[str, ...]) -> None:
     machines = (gpu_machine("ada", 10), gpu_machine("bo", 20))

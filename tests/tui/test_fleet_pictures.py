@@ -13,8 +13,8 @@ from fleettui.tui.themes import DARK, LIGHT
 
 MISTAKE = ["slash", *"tag", "colon", *"lab", "space", *"fre", "greater_than_sign", *"24"]
 AT_WORK = [
-    "full_stop", "full_stop", "space", "j", "j", "space",
-    "slash", *"free", "greater_than_sign", *"12", "enter",
+    "full_stop", "full_stop", "space",
+    "slash", *"free", "greater_than_sign", *"12", "enter", "G", "space",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from fleettui.tui.widgets.prompt import Prompt, Question
 
 
 def ask_on(screen: Screen[Any], question: Question) -> None:
-    """Let the operator type a line; the footer waits below. Nothing happens while another is being typed."""
+    """Let the operator type a line; the footer waits below. While another is being typed that goes on."""
     prompt, before = screen.query_one(Prompt), screen.focused
     on_cancel = question.on_cancel
 
@@ -31,6 +31,8 @@ def ask_on(screen: Screen[Any], question: Question) -> None:
         if on_cancel is not None:
             on_cancel()
 
-    if prompt.question is None:
-        screen.query_one(Footer).display = False
-        prompt.ask(replace(question, on_answer=answered, on_cancel=cancelled))
+    if prompt.question is not None:
+        screen.set_focus(prompt.input)  # a click may have taken it away
+        return
+    screen.query_one(Footer).display = False
+    prompt.ask(replace(question, on_answer=answered, on_cancel=cancelled))

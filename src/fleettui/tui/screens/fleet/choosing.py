@@ -171,6 +171,8 @@ class ChoosingScreen(LiveScreen):
         self.fleet_app.painter.paint_now()
         if is_on_top:  # nothing was chosen: what counts is what comes first now
             self.table.move_cursor(0)
+        else:
+            self.table.show_cursor()
         self.remember()
 
     def note_refresh(self) -> None:

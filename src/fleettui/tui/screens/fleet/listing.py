@@ -19,6 +19,8 @@ class Listing:
         """Machines of the table, the first one on top."""
         self.matching = 0
         """How many the filter lets through; the one under the cursor may be shown beside them."""
+        self.has_moved = False
+        """Rows took new places with the last call."""
         self.worked = 0
         """How often machines were filtered and sorted so far."""
         self._fleet: FleetSnapshot | None = None
@@ -53,18 +55,21 @@ class Listing:
         made_for = (self.filter, self.order, 0 if self.filter.is_empty else int(now))
         is_same = fleet is self._fleet and made_for == self._made_for
         if is_same and (self._is_settled or not may_move) and self._held in (None, cursor):
-            self._is_asked = False
+            self._is_asked = self.has_moved = False
             return self.shown
         self._fleet, self._made_for, self._is_asked = fleet, made_for, False
         self.worked += 1
         matching = self.filter.select(fleet, now)
         self.matching = len(matching)
         self._held = None
-        if may_move or not self.shown:
+        before = [item.name for item in self.shown]
+        if may_move or not before:
             self.shown = sort_machines(matching, self.order, now)
             self._is_settled = True
-            return self.shown
-        self.shown = self._calm(fleet, matching, now, cursor)
+            self.has_moved = before != [item.name for item in self.shown]
+        else:
+            self.shown = self._calm(fleet, matching, now, cursor)
+            self.has_moved = False
         return self.shown
 
     def _calm(

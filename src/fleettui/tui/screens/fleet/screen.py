@@ -81,8 +81,10 @@ class FleetScreen(ChoosingScreen):
         self._rows.keep_only(snapshot.machines)
         self.listing.arrange(snapshot, now, table.cursor_machine, app.idle_s)
         table.show_nothing(Line("nothing", self._nothing_cells(snapshot, layout)))
-        before = self._visible_machines()
+        before, is_on_top = self._visible_machines(), table.scroll_offset.y == 0
         self._show_rows(now, layout, before)
+        if self.listing.has_moved and is_on_top:  # who looks at the first ones goes on seeing the first ones
+            table.scroll_to(y=0, animate=False, force=True)
         if not self._visible_machines() <= before:  # rows that came into view may be old
             self._show_rows(now, layout, self._visible_machines())
         self._show_state(snapshot, layout)
