@@ -290,6 +290,14 @@ async def test_the_palette_decides_too() -> None:
         assert panel.trust.asked == [("approve", "kiosk", NEW)]
 
 
+async def test_commands_decide_too() -> None:
+    async with dashboard(KIOSK) as panel:
+        await panel.press("a", "colon", *"approve", "enter", "enter")
+        assert panel.trust.asked == [("approve", "kiosk", NEW)]
+        await panel.press("colon", *"read-key", "enter")
+        assert panel.trust.asked[1:] == [("read", "kiosk")]
+
+
 async def test_escape_takes_the_question_back_and_then_closes() -> None:
     async with dashboard(KIOSK) as panel:
         await panel.press("a", "a", "escape", "enter")
@@ -419,7 +427,7 @@ async def test_readonly_shows_and_decides_nothing() -> None:
     async with dashboard(KIOSK, look=Look(is_readonly=True)) as panel:
         await panel.press("a")
         assert NEW in panel.page
-        assert panel.text("footer") == "y copy the line"
+        assert panel.text("footer") == "y copy the line : command"
         assert "read only" in panel.text("said")
         await panel.press("a", "enter", "n", "enter", "r")
         assert panel.trust.asked == []

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from fleettui.decide.addresses import script_address
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
+from fleettui.tui.asking import ask_on
 from fleettui.tui.command_line import command_question
 from fleettui.tui.dialog import LiveDialog
 from fleettui.tui.live import LiveScreen
@@ -165,9 +166,12 @@ class FleetApp(RememberingApp):
         self.show_top_screen("events")
 
     def action_command(self) -> None:
-        screen = self.live_screen
-        if screen is not None:
-            screen.ask(command_question(actions_now(screen), self._commands, self.run_offer))
+        if (screen := self.live_screen) is not None:
+            self.ask_command(screen)
+
+    def ask_command(self, screen: Screen[Any]) -> None:
+        """Let the operator type a command that applies on that screen."""
+        ask_on(screen, command_question(actions_now(screen), self._commands, self.run_offer))
 
     def run_offer(self, offer: Offer, text: str) -> None:
         """Run an action that was named, with what was typed behind its name."""

@@ -275,6 +275,9 @@ class PendingScreen(LiveDialog[None]):
         self._said = (f"The line is on the clipboard: paste it into a shell on {name}.", "plain")
         self.fleet_app.painter.paint_now()
 
+    def action_command(self) -> None:
+        self.fleet_app.ask_command(self)
+
     def action_leave(self) -> None:
         """One Esc takes the question back, the next closes."""
         if self._asked is not None:
