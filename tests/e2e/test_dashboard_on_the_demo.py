@@ -96,7 +96,7 @@ def test_from_start_to_quit(demo: Terminal) -> None:
     assert servers, "the simulated machines run in a process of their own"
     demo.send("\r")
     demo.wait_for("RTX 4090")
-    demo.wait_for("last heard")
+    demo.wait_for("GPU history")
     demo.send("\x1b")
     demo.wait_for("4/4 up")
     demo.send("?")

@@ -81,6 +81,13 @@ def test_q_restores_the_terminal_and_stops_the_service() -> None:
     assert b"Traceback" not in terminal
 
 
+def test_ctrl_l_writes_all_of_the_screen_again() -> None:
+    """Only cells that change are written: what another program left on the terminal would stay."""
+    terminal, _, code = run_on_terminal(until=b"pve52", then=b"\x0cq")
+    assert code == 0
+    assert terminal.count(b"pve52") >= 2
+
+
 @pytest.mark.parametrize("signals", [(), (signal.SIGTERM,)], ids=["by itself", "by SIGTERM"])
 def test_a_terminal_that_is_gone_ends_the_dashboard(signals: tuple[signal.Signals, ...]) -> None:
     """Nobody sends SIGHUP here: the terminal is not the controlling one, as after setsid or nohup."""
