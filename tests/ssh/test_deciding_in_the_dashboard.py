@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from sshd_rig import SshdRig, SshdServer
 from textual.pilot import Pilot
@@ -234,6 +235,36 @@ async def test_a_jump_host_is_verified_as_strictly(fleet: TrustFleet) -> None:
             assert rig.known_hosts.read_text() == "", "nothing is written to known_hosts"
 
 
+async def test_a_jump_host_that_ssh_does_not_know_is_told(fleet: TrustFleet) -> None:
+    """Approved here, so the machine is polled; ssh goes by known_hosts, and might accept another key."""
+    rig = fleet.rig
+    jump, server = rig.start(is_trusted=False), rig.start(is_trusted=True)
+    fleet.write("edge", jump, identity=str(rig.identity))
+    fleet.write("ada", server, jump=jump.where)
+    assert fleet.run("machines", "approve", "edge", "--fingerprint", jump.fingerprint()).returncode == 0
+    async with fleet.service() as service:
+        await until(service, is_up)
+        assert service.shells is not None
+        with pytest.raises(TrustError, match="once with ssh"):
+            await service.shells.prepare("ada")
+        rig.trust(jump)
+        service.poll_now()  # looks at the files now
+        with await service.shells.prepare("ada") as command:
+            assert "-F" in command.argv
+
+
+async def test_this_computer_gets_its_own_shell(fleet: TrustFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/zsh")
+    (fleet.folder / "here.yaml").write_text(
+        "name: here\nrole: x\nhardware: {}\nnetwork: {hostname: localhost}\n"
+        "models: []\nengines: []\nssh: local\n"
+    )
+    async with fleet.service() as service:
+        assert service.shells is not None
+        with await service.shells.prepare("here") as command:
+            assert command.argv == ("/bin/zsh",)
+
+
 class Terminal:
     """The dashboard on a pseudo terminal."""
 
@@ -338,3 +369,17 @@ def test_what_ssh_said_stays_until_enter(fleet: TrustFleet, terminal: tuple[Term
     screen.wait_for("1/1 up", is_dashboard=True)
     screen.send("q")
     assert screen.wait_for_end() == 0
+
+
+def test_a_kill_while_the_shell_is_open_ends_both(terminal: tuple[Terminal, SshdServer]) -> None:
+    screen, _ = terminal
+    screen.wait_for("1/1 up", is_dashboard=True)
+    screen.send("s")
+    screen.wait_for("leave the shell to come back", is_dashboard=False)
+    screen.send("echo here-$((40 + 2))\r")
+    screen.wait_for("here-42", is_dashboard=False)
+    children = psutil.Process(screen.process.pid).children(recursive=True)
+    assert [child.name() for child in children] == ["ssh"]
+    screen.process.terminate()
+    assert screen.wait_for_end() == 143
+    assert not psutil.wait_procs(children, timeout=10)[1]

@@ -47,6 +47,9 @@ class ShellKey:
             if shells is None:
                 self._fail(NO_STATE)
                 return
+            machine = self._app.snapshot.find(name)
+            if machine is not None and machine.link.state != "up":
+                self._app.notify(f"{clean(name)} is not connected; asking it for its key …", markup=False)
             with await shells.prepare(name) as command:
                 await self._hand_over(name, command)
         except (TrustError, OSError) as error:
@@ -115,9 +118,12 @@ def _signals_left_to_the_child() -> Iterator[None]:
     """Ctrl+C while ssh connects reaches us too: it is meant for ssh. Handlers are not inherited, unlike
     ignoring."""
     numbers = (signal.SIGINT, signal.SIGQUIT)
-    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    before = {number: signal.signal(number, _leave) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _leave(*_: object) -> None: ...
