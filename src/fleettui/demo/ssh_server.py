@@ -71,8 +71,9 @@ class LoopSession(asyncssh.SSHServerSession[bytes]):
         if self._channel is None:
             return
         name = self._machine.simulated.plan.name
-        asked = self._command.split(" ", 1)[0][:60] or "a shell"
-        self._channel.write_stderr(f"{name} is a simulated machine: {asked}: not found\n".encode())
+        asked = self._command.split(" ", 1)[0][:60]
+        told = f"{asked}: not found" if asked else "it has no shell"
+        self._channel.write_stderr(f"{name} is a simulated machine: {told}\r\n".encode())
         self._channel.exit(NOT_FOUND_EXIT)
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 SSH_FAILED = 255
 """What ssh itself ends with when it could not connect; all else is the exit code of the far shell."""
+GLANCE_S = 3.0
+"""What fails sooner has said why, and nobody could read it."""
 NO_STATE = (
     "What was approved is kept in the state folder, and there is none: nobody logs in anywhere from here."
 )
@@ -77,8 +80,9 @@ class ShellKey:
         app.painter.paint_now()
 
     async def _run(self, command: ShellCommand) -> None:
+        began = time.monotonic()
         code = await run_on_terminal(command.argv)
-        if code == SSH_FAILED:
+        if code == SSH_FAILED or (code and time.monotonic() - began < GLANCE_S):
             words = clean(shlex.join(command.argv))
             self._say(f"\n{words}\nended with {code}. Enter comes back to fleettui.\n")
             await _enter()
