@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextvars import Context
 
 import pytest
 from textual.pilot import Pilot
@@ -108,6 +110,21 @@ async def test_a_long_text_makes_its_own_room_and_the_cursor_stays_in_sight() ->
         await settle(pilot)
         assert detail(app).count("\n") == few
         assert view.is_following
+
+
+async def test_events_of_another_task_are_painted_one_after_the_other() -> None:
+    service = service_with(*many(3))
+    app = FleetApp(service, clock=Clock())
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await opened(pilot)
+        loop = asyncio.get_running_loop()
+        for number in range(3):
+            text = f"fresh {number}"
+            # As the service does: its tasks know nothing of the app.
+            loop.call_soon(lambda text=text: service.events.add(event(0, text=text)), context=Context())
+            async with asyncio.timeout(20):
+                while not any(text in line for line in shown(view)):
+                    await asyncio.sleep(0.02)
 
 
 async def test_new_events_come_live_and_never_move_what_one_reads() -> None:

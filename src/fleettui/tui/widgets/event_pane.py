@@ -93,7 +93,8 @@ class EventPane(Vertical):
         self._news += 1
         app = self.live_screen.fleet_app
         if self.is_mounted and self.display and app.screen_stack and app.screen_stack[-1] is self.screen:
-            app.painter.request()
+            # Not at once: this is a task of the service, and a timer begun there would not know the app.
+            app.call_later(app.painter.request)
 
     # Painting
 
