@@ -71,6 +71,7 @@ class TerminalDriver(LinuxDriver):
         if self._writer_thread is not None:  # Textual's own, of no use here
             self._writer_thread.stop()
             self._writer_thread = None
+        self._in_loop(self._send)
 
     def write(self, data: str) -> None:
         """Queue what is not part of a frame; while another program has the terminal it is dropped."""
