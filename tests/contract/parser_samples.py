@@ -62,6 +62,8 @@ OWN_SAMPLES: Mapping[str, bytes] = {
     "tasks": b"Image Name                     PID Session Name\r\nnvidia-smi.exe  4242 Console  1  9,000 K\r\n",
     "request": b"17 stat gpu:index:name get:11434/api/ps",
     "command": loop_command("facts", "0123456789abcdef").encode(),
+    "running": b'{"running":[{"model":"m1","state":"ready","cmd":"llama-server --api-key s3cret","proxy":"http://localhost:9999","ttl":300,"name":"Model One","description":""},{"model":"m2","state":"starting","cmd":"","proxy":"","ttl":0,"name":"","description":""}]}\n',
+    "swap": b'{"object":"list","data":[{"id":"m1","object":"model","created":1,"owned_by":"llama-swap","status":{"value":"loaded"},"meta":{"llamaswap":{"type":"model","aliases":["gpt-4o"]},"n_ctx":8192}},{"id":"far/m3","object":"model","created":1,"owned_by":"llama-swap","meta":{"llamaswap":{"type":"peer","peerID":"far"}}}]}\n',
     "amd-process": b"amd-smi\n"
     + json.dumps([{"gpu": 0, "process_list": [{"process_info": {"name": "ollama", "pid": 77, "mem_usage": {"value": 9, "unit": "MB"}}}]}]).encode(),
 }  # fmt: skip

@@ -53,7 +53,20 @@ from fleettui.probes import (
     system,
     windows,
 )
-from fleettui.probes.engines import answers, ollama, ollama_host
+from fleettui.probes.engines import (
+    PROBES,
+    answers,
+    llamacpp,
+    llamacpp_models,
+    llamaswap,
+    lmstudio,
+    metrics,
+    model_lists,
+    ollama,
+    ollama_host,
+    sglang,
+    vllm,
+)
 from fleettui.probes.loops_gpu import FAST_FIELDS
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -173,11 +186,49 @@ def _engine_answers(given: Given) -> object:
     return [reading.loaded, reading.installed, reading.version, reading.error]
 
 
+def _document(given: Given) -> Any:
+    return answers.judge_answer(200, (), given.a).document
+
+
+def _all_answers(kind: Any) -> Callable[[Given], object]:
+    """Everything an engine is asked, answered by the three texts in turn, twice: the second time on a reading."""
+    probe = PROBES[kind]
+
+    def read(given: Given) -> object:
+        texts = (given.a, given.b, given.c)
+        reading = None
+        for turn in range(2):
+            found = {
+                question.path: answers.TextAnswer(
+                    given.status, tuple(given.headers), texts[(number + given.pick + turn) % 3], 1000.0
+                )
+                for number, question in enumerate(probe.questions)
+            }
+            for path in probe.busy_paths(reading) if reading else ():
+                found[path] = answers.TextAnswer(200, (), given.b, 1000.0)
+            reading = probe.read_answers(7, found, reading)
+        assert probe.read_answers(7, found, reading).kind == kind
+        return reading
+
+    return read
+
+
+def _recognised(given: Given) -> object:
+    found = answers.TextAnswer(given.status, tuple(given.headers), given.a, 1000.0)
+    for probe in PROBES.values():
+        for path in (*probe.sign_paths, *(question.path for question in probe.questions)):
+            assert probe.recognise(path, found) in (True, False, None)
+    return ()
+
+
 R = Reader
 AMD = "amd/"
 SMI = "samples/nvidia-smi/"
 PROC = "samples/linux/ samples/nvidia-smi/18-gb10-unified-memory-meminfo"
 ENGINE = "samples/ollama/"
+LISTS = "engines/vllm_v1 engines/llamacpp_v1 engines/llamacpp_router_models servers/05 servers/13 servers/20 own/swap"
+TEXTS = "engines/vllm_metrics_idle engines/llamacpp_metrics servers/01 servers/03 servers/12 servers/21"
+_SUMS = "sums over series and shares as percent; test_engine_samples has them"
 CLOCK = "own/clock"
 _TIMES = "times are moved to the operator's clock; test_ollama checks the rest"
 
@@ -281,6 +332,36 @@ READERS: tuple[Reader, ...] = (
     # -- engines
     R("engines.answers.judge_answer", lambda g: answers.judge_answer(g.status, g.headers, g.a).error, ENGINE,
       why_any_number="HTTP status codes are told"),
+    R("engines.answers.judge_status", lambda g: answers.judge_status(g.status, g.headers, g.a), ENGINE,
+      why_any_number="HTTP status codes are told"),
+    R("engines.answers.read_error", each_value(answers.read_error), f"{ENGINE}24 servers/07 servers/10 servers/19"),
+    R("engines.answers.read_names", each_value(answers.read_names), f"{ENGINE}14 servers/20"),
+    R("engines.metrics.scan_metrics",
+      lambda g: [sample.value for found in metrics.scan_metrics(g.a, vllm.NAMES).values() for sample in found], TEXTS),
+    R("engines.metrics.begins_line", lambda g: metrics.begins_line(g.a, b"vllm:"), TEXTS),
+    R("engines.model_lists.read_rows", lambda g: model_lists.read_rows(_document(g)), LISTS, is_raw=True),
+    R("engines.model_lists.read_id", each_value(lambda value: model_lists.read_id(answers.as_dict(value))), LISTS),
+    R("engines.model_lists.read_served",
+      lambda g: model_lists.read_served("vllm", model_lists.read_rows(_document(g)) or []), LISTS),
+    R("engines.vllm.parse_metrics", lambda g: vllm.parse_metrics(g.a), TEXTS, why_any_number=_SUMS),
+    R("engines.vllm.read_answers", _all_answers("vllm"), f"{LISTS} {TEXTS} engines/vllm_",
+      why_any_number=f"HTTP status codes are told; {_SUMS}"),
+    R("engines.llamacpp.parse_metrics", lambda g: llamacpp.parse_metrics(g.a), TEXTS, why_any_number=_SUMS),
+    R("engines.llamacpp_models.parse_models", lambda g: llamacpp_models.parse_models(_document(g)), LISTS),
+    R("engines.llamacpp.read_answers", _all_answers("llamacpp"), f"{LISTS} {TEXTS} engines/llamacpp_",
+      why_any_number=f"HTTP status codes are told; {_SUMS}"),
+    R("engines.llamaswap.parse_running", lambda g: llamaswap.parse_running(_document(g)), "own/running"),
+    R("engines.llamaswap.parse_models", lambda g: llamaswap.parse_models(_document(g)), LISTS),
+    R("engines.llamaswap.read_answers", _all_answers("llamaswap"), f"{LISTS} own/running",
+      why_any_number="HTTP status codes are told"),
+    R("engines.lmstudio.parse_v0", lambda g: lmstudio.parse_v0(_document(g)), LISTS),
+    R("engines.lmstudio.parse_v1", lambda g: lmstudio.parse_v1(_document(g)), LISTS),
+    R("engines.lmstudio.read_answers", _all_answers("lmstudio"), f"{LISTS} servers/19",
+      why_any_number="HTTP status codes are told"),
+    R("engines.sglang.parse_metrics", lambda g: sglang.parse_metrics(g.a), TEXTS, why_any_number=_SUMS),
+    R("engines.sglang.read_answers", _all_answers("sglang"), f"{LISTS} {TEXTS}",
+      why_any_number=f"HTTP status codes are told; {_SUMS}"),
+    R("engines.vllm.recognise", _recognised, f"{LISTS} {TEXTS} servers/19 engines/llamacpp_props"),
     R("engines.answers.parse_time", each_line(answers.parse_time), f"own/times {ENGINE}06",
       why_any_number="seconds since the epoch of a date"),
     R("engines.answers.parse_http_date", each_line(answers.parse_http_date), "own/times",
@@ -317,7 +398,8 @@ READERS: tuple[Reader, ...] = (
 )  # fmt: skip
 
 NOT_HERE: Mapping[str, str] = {
-    "engines.ollama.read_failure": "words of ours, no bytes of a machine",
+    **{f"engines.{kind}.read_failure": "words of ours, no bytes of a machine" for kind in PROBES},
+    "engines.draft.read_failed": "words of ours, no bytes of a machine",
     "frames.encode_frame": "makes bytes",
 }
 """Functions by name or type of parameter that read nothing of a machine."""

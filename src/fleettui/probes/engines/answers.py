@@ -14,6 +14,8 @@ from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text, clean_word
 
 MAX_BODY_BYTES = 8 << 20
+LLAMACPP_LOADING = "Loading model"
+"""What llama-server gives with HTTP 503 until its model is there."""
 _ERROR_LIMIT = 120
 _BIGGEST = 1 << 62
 
@@ -44,6 +46,8 @@ class Verdict:
     """The JSON document, when the state is ok."""
     error: str | None = None
     """The operator's words, one line; None when the state is ok."""
+    reason: str = ""
+    """What the answer itself gives as the reason, cleaned; empty where it gives none."""
 
 
 def _refuse_constant(text: str) -> None:
@@ -55,26 +59,47 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 def judge_answer(status: int, headers: Headers, body: bytes) -> Verdict:
     """The JSON document of a 200, or why there is none: login, busy, error, not an engine, too large."""
-    if len(body) > MAX_BODY_BYTES:
-        return Verdict("down", error=f"answer larger than {MAX_BODY_BYTES >> 20} MiB, not read")
-    if status in (401, 403, 407):
-        return Verdict("unauthorized", error=f"HTTP {status}{_server(headers)}: login needed")
+    verdict = judge_status(status, headers, body)
+    if verdict.state != "ok":
+        return verdict
     text = body.decode("utf-8", "replace")
-    if status == 503:
-        reason = _error_text(text)
-        is_full = "maximum pending requests" in reason
-        return Verdict("busy", error="busy (queue full)" if is_full else f"busy: {reason or 'HTTP 503'}")
-    if status != 200:
-        state: EngineState = "not_an_engine" if status < 500 and _is_html(headers, text) else "down"
-        reason = _error_text(text)
-        return Verdict(state, error=f"HTTP {status}{_server(headers)}{f': {reason}' if reason else ''}")
     try:
         document = _DECODER.decode(text)
     except (ValueError, RecursionError):
         what = "a web page" if _is_html(headers, text) else "no JSON"
         title = _title(text)
         return Verdict("not_an_engine", error=f"the port answers with {what}{f' ({title})' if title else ''}")
+    if isinstance(document, dict) and "error" in document:  # LM Studio: HTTP 200 for every path
+        reason = read_error(document)
+        whose = "LM Studio's" if is_lmstudio_refusal(reason) else "an"
+        return Verdict("not_an_engine", error=f"the port answers with {whose} error: {reason}", reason=reason)
     return Verdict("ok", document)
+
+
+def judge_status(status: int, headers: Headers, body: bytes) -> Verdict:
+    """What status and length say before the content is read: ok (no document), or why it is not."""
+    if len(body) > MAX_BODY_BYTES:
+        return Verdict("down", error=f"answer larger than {MAX_BODY_BYTES >> 20} MiB, not read")
+    if status in (401, 403, 407):
+        return Verdict("unauthorized", error=f"HTTP {status}{_server(headers)}: login needed")
+    if status == 200:
+        return Verdict("ok")
+    text = body.decode("utf-8", "replace")
+    reason = _error_text(text)
+    if status == 503:
+        if reason == LLAMACPP_LOADING:
+            return Verdict("loading", error="loading the model", reason=reason)
+        is_full = "maximum pending requests" in reason
+        error = "busy (queue full)" if is_full else f"busy: {reason or 'HTTP 503'}"
+        return Verdict("busy", error=error, reason=reason)
+    state: EngineState = "not_an_engine" if status < 500 and _is_html(headers, text) else "down"
+    error = f"HTTP {status}{_server(headers)}{f': {reason}' if reason else ''}"
+    return Verdict(state, error=error, reason=reason)
+
+
+def is_lmstudio_refusal(reason: str) -> bool:
+    """LM Studio's words for a path it has not; they come with HTTP 200."""
+    return reason.startswith("Unexpected endpoint or method")
 
 
 def get_header(headers: Headers, name: str) -> str | None:
@@ -111,7 +136,13 @@ def _error_text(text: str) -> str:
         document = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return _title(text) or ("" if "<" in text[:200] else clean_text(text[:500], _ERROR_LIMIT))
-    error = document.get("error") if isinstance(document, dict) else None
+    return read_error(document)
+
+
+def read_error(document: object) -> str:
+    """The words of `{"error": "…"}`, `{"error": {"message": "…"}}` or `{"detail": "…"}`; else empty."""
+    fields = as_dict(document)
+    error = fields.get("error", fields.get("detail"))
     if isinstance(error, dict):
         error = error.get("message")
     return clean_text(error, _ERROR_LIMIT).rstrip(" :") if isinstance(error, str) else ""
@@ -141,11 +172,23 @@ def read_name(value: object, missing: Unknown) -> Maybe[str]:
     return (clean_word(value) or missing) if isinstance(value, str) and value else missing
 
 
+MAX_NAMES = 64
+"""Aliases, adapters or capabilities of one model: more is no list of names."""
+
+
+def read_names(value: object) -> tuple[str, ...]:
+    """The texts of a list that are not empty, each once, cleaned; `()` for anything else."""
+    if not isinstance(value, list):
+        return ()
+    names = [clean_word(item) for item in value[:MAX_NAMES] if isinstance(item, str)]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
 @lru_cache(maxsize=4096)
 def parse_time(text: str) -> float | None:
     """Epoch seconds of RFC 3339 with any number of fraction digits; None for anything else.
 
-    Years before 1970 (Go's zero time is year 1) are no time.
+    Year 1 (Go's zero time) and 1970 (the zero of Unix) are no times: what they stand in was never set.
     """
     if len(text) < 20 or text[10] not in "Tt" or not text.isascii():
         return None
@@ -153,7 +196,7 @@ def parse_time(text: str) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    if moment.tzinfo is None or moment.year < 1970:
+    if moment.tzinfo is None or moment.year < 1971:
         return None
     return moment.timestamp()
 

@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from fleettui.model.readings import EngineReading, EngineState, InstalledModel, LoadedModel, ModelState
+from fleettui.model.machine import DEFAULT_ENGINE_PORT
+from fleettui.model.readings import (
+    EngineReading,
+    EngineState,
+    InstalledModel,
+    LoadedModel,
+    ModelState,
+    ModelTraits,
+)
 from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.probes.engines.answers import (
@@ -23,14 +31,13 @@ from fleettui.probes.engines.answers import (
     parse_time,
     read_count,
     read_name,
+    read_names,
 )
+from fleettui.probes.engines.probe import RARELY_S, AskedBy, EngineProbe, Question
 
 PS: Final = "/api/ps"
 TAGS: Final = "/api/tags"
 VERSION: Final = "/api/version"
-
-TICK_PATHS = (PS,)
-SLOW_PATHS = (TAGS, VERSION)
 
 _NEVER_S = 7258118400.0
 """2200-01-01: keep_alive -1 gives a date some 292 years ahead."""
@@ -38,6 +45,8 @@ _CACHED_BODY_BYTES = 64 << 10
 _CLOCK_TOLERANCE_S = 5.0
 """Clocks that differ by less are taken as equal: the Date header has whole seconds and answers take time."""
 
+_GIN_NOT_FOUND = "404 page not found"
+"""What Ollama's own web framework says of a path it has not."""
 _NOT_REPORTED = Unknown("not reported by this server")
 _NO_EXPIRY = Unknown("no expiry time reported")
 _CLOUD_SIZE = Unknown("cloud model, not on this disk")
@@ -86,15 +95,31 @@ def parse_ps(status: int, headers: Headers, body: bytes, received_at: float) -> 
 def _read_copies(status: int, headers: Headers, body: bytes) -> tuple[LoadedModel, ...] | PsAnswer:
     """The copies with times by the server's clock, or why there are none."""
     verdict = judge_answer(status, headers, body)
-    if status == 404 and verdict.state != "not_an_engine":
+    if status == 404 and verdict.reason == _GIN_NOT_FOUND:  # others answer 404 in JSON: not by the code alone
         return PsAnswer("ok", Unknown("server is too old to tell (no /api/ps)"))
+    if status == 404:
+        error = verdict.error or "HTTP 404"
+        return PsAnswer("not_an_engine", Unknown(error), error)
+    if verdict.state == "loading":
+        error = "llama.cpp answers there, loading its model"
+        return PsAnswer("not_an_engine", Unknown(error), error)
     if verdict.state != "ok":
         return PsAnswer(verdict.state, Unknown(verdict.error or "no answer"), verdict.error)
-    if not isinstance(verdict.document, dict):
+    models = _as_models(verdict.document)
+    if models is None:
         error = "the port answers with JSON that is not Ollama's"
         return PsAnswer("not_an_engine", Unknown(error), error)
-    found = (_read_loaded(item) for item in as_dicts(verdict.document.get("models")))
+    found = (_read_loaded(item) for item in models)
     return tuple(copy for copy in found if copy is not None)
+
+
+def _as_models(document: object) -> list[dict[str, Any]] | None:
+    """The objects of `models`; null, an empty list and `{}` are none. None: not Ollama's shape."""
+    models = document.get("models", 0 if document else None) if isinstance(document, dict) else 0
+    if models is not None and not isinstance(models, list):
+        return None
+    found = as_dicts(models)
+    return found if found or not models else None
 
 
 # Between two requests to a model the answer stays the same, byte by byte: then so do the copies, and
@@ -114,8 +139,8 @@ def _judge_time(copy: LoadedModel, server_now: float, offset: float) -> LoadedMo
 
 def _read_loaded(item: dict[str, Any]) -> LoadedModel | None:
     name = _read_model_name(item)
-    if name is None:
-        return None
+    if name is None or _read_remote(item) is not None:
+        return None  # a cloud model runs elsewhere, whatever a list says
     text = item.get("expires_at")
     moment = parse_time(text) if isinstance(text, str) else None
     details = as_dict(item.get("details"))
@@ -147,20 +172,25 @@ def parse_tags(status: int, headers: Headers, body: bytes) -> TagsAnswer:
     verdict = judge_answer(status, headers, body)
     if verdict.state != "ok":
         return TagsAnswer(Unknown(verdict.error or "no answer"), verdict.error)
-    if not isinstance(verdict.document, dict):
+    items = _as_models(verdict.document)
+    if items is None:
         error = "/api/tags: JSON that is not Ollama's"
         return TagsAnswer(Unknown(error), error)
-    models = (_read_installed(item) for item in as_dicts(verdict.document.get("models")))
+    models = (_read_installed(item) for item in items)
     return TagsAnswer(tuple(model for model in models if model is not None))
+
+
+def _read_remote(item: dict[str, Any]) -> str | None:
+    """Where a cloud entry runs; None for a local one. Not by the name: `-cloud` may be anyone's tag."""
+    remote = read_name(item.get("remote_host") or item.get("remote_model"), _NOT_REPORTED)
+    return None if isinstance(remote, Unknown) else remote
 
 
 def _read_installed(item: dict[str, Any]) -> InstalledModel | None:
     name = _read_model_name(item)
     if name is None:
         return None
-    # Not by the name: `-cloud` may be anyone's tag.
-    remote = read_name(item.get("remote_host") or item.get("remote_model"), _NOT_REPORTED)
-    remote_host = None if isinstance(remote, Unknown) else remote
+    remote_host = _read_remote(item)
     details = as_dict(item.get("details"))
     return InstalledModel(
         name,
@@ -171,7 +201,21 @@ def _read_installed(item: dict[str, Any]) -> InstalledModel | None:
         read_name(details.get("family"), _NOT_REPORTED),
         read_name(details.get("parameter_size"), _NOT_REPORTED),
         read_name(details.get("quantization_level"), _NOT_REPORTED),
+        _read_traits(item.get("capabilities"), details.get("context_length")),
     )
+
+
+def _read_traits(capabilities: object, context: object) -> ModelTraits | None:
+    """What servers since 0.32 add to `/api/tags`; None where they say nothing."""
+    words = read_names(capabilities)
+    longest = read_count(context, _NOT_REPORTED) or _NOT_REPORTED
+    return _share_traits(words, longest) if words or not isinstance(longest, Unknown) else None
+
+
+@lru_cache(maxsize=256)
+def _share_traits(capabilities: tuple[str, ...], max_context: Maybe[int]) -> ModelTraits:
+    """One object for the many models of which it is true."""
+    return ModelTraits(max_context=max_context, capabilities=capabilities)
 
 
 def parse_version(status: int, headers: Headers, body: bytes) -> Maybe[str]:
@@ -206,7 +250,7 @@ def combine(
     tags: TagsAnswer | None = None,
     version: Maybe[str] | None = None,
     previous: EngineReading | None = None,
-    path: Literal["tunnel", "direct", "remote"] = "tunnel",
+    path: AskedBy = "tunnel",
 ) -> EngineReading:
     """One reading of the parts asked now; parts not asked (None) stay as in `previous`.
 
@@ -240,7 +284,7 @@ def read_answers(
     port: int,
     answers: Mapping[str, Answer],
     previous: EngineReading | None = None,
-    path: Literal["tunnel", "direct", "remote"] = "tunnel",
+    path: AskedBy = "tunnel",
 ) -> EngineReading:
     """The reading after `answers` (by path) came in; what was not asked now stays as in `previous`."""
     ps, tags, version = answers.get(PS), answers.get(TAGS), answers.get(VERSION)
@@ -258,11 +302,34 @@ def read_failure(
     port: int,
     text: str,
     previous: EngineReading | None = None,
-    path: Literal["tunnel", "direct", "remote"] = "tunnel",
+    path: AskedBy = "tunnel",
 ) -> EngineReading:
     """The reading when no answer to `/api/ps` came at all; what is installed stays as it was."""
     base = previous or EngineReading("ollama", port, "down")
     return replace(base, state="down", loaded=Unknown(text), error=text, path=path)
+
+
+def recognise(path: str, answer: Answer) -> bool | None:
+    """By the list of `/api/ps` or the words of `/`; `{}` and an empty list may be anybody's."""
+    if path == "/":
+        return answer.body[:40].strip() == b"Ollama is running" or None
+    verdict = judge_answer(answer.status, answer.headers, answer.body)
+    if path == PS and verdict.state == "ok" and isinstance(verdict.document, dict):
+        models = _as_models(verdict.document)
+        return None if models is not None and "models" not in verdict.document else models is not None
+    return None
+
+
+PROBE = EngineProbe(
+    "ollama",
+    "Ollama",
+    DEFAULT_ENGINE_PORT,
+    (Question(PS, is_vital=True), Question(TAGS, RARELY_S), Question(VERSION, RARELY_S)),
+    read_answers,
+    read_failure,
+    recognise,
+    ("/", PS),
+)
 
 
 def disk_bytes(models: tuple[InstalledModel, ...]) -> int:
