@@ -190,7 +190,7 @@ async def test_the_mouse_selects_expands_opens_and_scrolls() -> None:
 
 
 async def test_a_click_on_the_footer_runs_its_action() -> None:
-    async with dashboard(size=(160, 30)) as driver:
+    async with dashboard(size=(260, 30)) as driver:
         at = driver.text("footer").index("p pause")
         await driver.pilot.click("#footer", offset=(at, 0))
         assert driver.service.is_paused
@@ -243,7 +243,7 @@ async def test_ascii_signs_reach_every_part_of_the_screen() -> None:
 
 
 async def test_keys_of_the_settings_replace_ours() -> None:
-    async with dashboard(size=(160, 30), look=Look(keys={"pause": "z"})) as driver:
+    async with dashboard(size=(260, 30), look=Look(keys={"pause": "z"})) as driver:
         await driver.press("p")
         assert not driver.service.is_paused
         await driver.press("z")
