@@ -56,8 +56,10 @@ def _state_reason(engine: EngineReading) -> Reason | None:
         if engine.error is None:
             return None
         return Reason("note", "engine_partly", f"{engine_title(engine.kind, engine.port)}: {engine.error}")
-    if engine.state in ("busy", "loading"):
-        return Reason("note", f"engine_{engine.state}", engine_trouble(engine))
+    if engine.state == "busy":
+        return Reason("note", "engine_busy", engine_trouble(engine))
+    if engine.state == "loading":
+        return Reason("note", "engine_loading", engine_trouble(engine))
     return Reason("degraded", f"engine_{engine.state}", engine_trouble(engine))
 
 
