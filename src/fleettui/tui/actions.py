@@ -63,8 +63,8 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("quit", "q,ctrl+q", "q", "quit", "Leave fleettui", rank=1),
-    Action("help", "question_mark,f1", "?", "help", "What can be done here, and with which key", rank=2),
+    Action("quit", "q,ctrl+q,ctrl+c,f10", "q", "quit", "Leave fleettui", rank=1),
+    Action("help", "question_mark,h,f1", "?", "help", "What can be done here, and with which key", rank=2),
     Action(
         "clear_filter",
         "escape",
@@ -76,7 +76,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "filter",
-        "slash",
+        "slash,f4",
         "/",
         "filter",
         "Show only what matches",
@@ -84,7 +84,9 @@ ACTIONS: tuple[Action, ...] = (
         rank=3,
         takes="EXPR",
     ),
-    Action("sort", "o", "o", "sort", "Choose what to sort by", ("fleet", "models"), rank=3, takes="COLUMN"),
+    Action(
+        "sort", "o,f6", "o", "sort", "Choose what to sort by", ("fleet", "models"), rank=3, takes="COLUMN"
+    ),
     Action(
         "open",
         "enter",
@@ -124,9 +126,23 @@ ACTIONS: tuple[Action, ...] = (
         needs_machine=True,
     ),
     Action("tag_all", "T", "T", "tag all", "Tag all machines shown, or take every tag away", ("fleet",)),
-    Action("sort_right", "full_stop", ".", "sort right", "Sort by the next column", ("fleet", "models")),
-    Action("sort_left", "comma", ",", "sort left", "Sort by the column before", ("fleet", "models")),
-    Action("reverse", "O", "O", "reverse", "Turn the order around", ("fleet", "models")),
+    Action(
+        "sort_right",
+        "full_stop,greater_than_sign",
+        ".",
+        "sort right",
+        "Sort by the next column",
+        ("fleet", "models"),
+    ),
+    Action(
+        "sort_left",
+        "comma,less_than_sign",
+        ",",
+        "sort left",
+        "Sort by the column before",
+        ("fleet", "models"),
+    ),
+    Action("reverse", "O,I", "O", "reverse", "Turn the order around", ("fleet", "models")),
     Action(
         "copy_address",
         "y",
@@ -156,10 +172,10 @@ ACTIONS: tuple[Action, ...] = (
         rank=5,
         command="previous",
     ),
-    Action("next_tab", "tab", "Tab", "next tab", "The next tab of the machine", ("machine",), rank=6),
+    Action("next_tab", "tab,right", "Tab", "next tab", "The next tab of the machine", ("machine",), rank=6),
     Action(
         "previous_tab",
-        "shift+tab",
+        "shift+tab,left",
         "Shift+Tab",
         "previous tab",
         "The tab before",
@@ -267,7 +283,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "refresh",
-        "r",
+        "r,ctrl+r,f5",
         "r",
         "refresh",
         "Ask now, and try machines that failed again",
@@ -293,7 +309,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("show_models", "2", "2", "models", "Which model lies on which machine", rank=21, command="models"),
     Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
     Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline", "logs"), rank=5),
-    Action("find", "slash", "/", "find", "Find a text in these lines", ("find",), rank=4, takes="TEXT"),
+    Action("find", "slash,f3", "/", "find", "Find a text in these lines", ("find",), rank=4, takes="TEXT"),
     Action("find_next", "n", "n", "next match", "The next line that has it", ("find",), rank=4),
     Action("find_previous", "N", "N", "match before", "The line before that has it", ("find",)),
     Action("clear_find", "escape", "Esc", "end find", "Look for nothing any more", ("find",), rank=2),
@@ -301,12 +317,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("cursor_down", "down,j", "↓ j", "down", "One line down", ("lines",), is_command=False),
     Action("cursor_up", "up,k", "↑ k", "up", "One line up", ("lines",), is_command=False),
     Action(
-        "page_down", "pagedown,ctrl+f", "PgDn", "page down", "One page down", ("lines",), is_command=False
+        "page_down",
+        "pagedown,ctrl+f,ctrl+d",
+        "PgDn",
+        "page down",
+        "One page down",
+        ("lines",),
+        is_command=False,
     ),
-    Action("page_up", "pageup,ctrl+b", "PgUp", "page up", "One page up", ("lines",), is_command=False),
+    Action("page_up", "pageup,ctrl+b,ctrl+u", "PgUp", "page up", "One page up", ("lines",), is_command=False),
     Action("top", "g,home", "g", "top", "To the first line", ("lines",), is_command=False),
     Action("bottom", "G,end", "G", "bottom", "To the last line", ("lines",), is_command=False),
-    Action("close", "escape,q,question_mark,enter", "Esc", "close", "Close this help", ("help",), rank=1),
+    Action(
+        "close", "escape,q,question_mark,h,enter,ctrl+c", "Esc", "close", "Close this help", ("help",), rank=1
+    ),
     Action(
         "choose",
         "enter,space",
@@ -317,9 +341,15 @@ ACTIONS: tuple[Action, ...] = (
         is_command=False,
     ),
     Action(
-        "leave", "escape,q", "Esc", "close", "Close without a choice", ("menu", "pending"), is_command=False
+        "leave",
+        "escape,q,ctrl+c",
+        "Esc",
+        "close",
+        "Close without a choice",
+        ("menu", "pending"),
+        is_command=False,
     ),
-    Action("cancel", "escape", "Esc", "cancel", "Stop typing", ("prompt",), is_command=False),
+    Action("cancel", "escape,ctrl+c", "Esc", "cancel", "Stop typing", ("prompt",), is_command=False),
     Action("complete", "tab", "Tab", "complete", "Complete what is typed", ("prompt",), is_command=False),
     Action("earlier", "up", "↑", "earlier", "What was typed before", ("prompt",), is_command=False),
     Action("later", "down", "↓", "later", "What was typed after that", ("prompt",), is_command=False),
