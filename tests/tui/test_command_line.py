@@ -17,7 +17,8 @@ from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
 from fleettui.tui.widgets.prompt import Prompt, Question
-from fleettui.view.cells import Cell
+from fleettui.view.cells import Cell, text_of
+from fleettui.view.text import cell_width
 
 
 def app() -> FleetApp:
@@ -193,6 +194,21 @@ async def test_help_over_a_screen_closes_to_it() -> None:
         assert isinstance(pilot.app.screen, HelpScreen)
         await press(pilot, "escape")
         assert pilot.app.screen is pilot.app.screen_stack[0]
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (200, 60)])
+async def test_no_sentence_of_the_help_is_cut(size: tuple[int, int]) -> None:
+    async with app().run_test(size=size) as pilot:
+        await press(pilot, "question_mark")
+        view = pilot.app.screen.query_one(LineView)
+        texts = [text_of(line.cells) for line in view.lines]
+        assert max(map(cell_width, texts)) <= view.scrollable_content_region.width
+        whole = " ".join(" ".join(texts).split())
+        assert BY_ID["copy_address"].description in whole
+        await pilot.resize_terminal(30, 12)
+        await pilot.pause()
+        texts = [text_of(line.cells) for line in view.lines]
+        assert max(map(cell_width, texts)) <= view.scrollable_content_region.width
 
 
 async def test_a_menu_begins_at_what_holds_and_answers_what_is_taken() -> None:

@@ -12,21 +12,24 @@ from fleettui.model.snapshot import FleetSnapshot
 if TYPE_CHECKING:
     from fleettui.tui.app import FleetApp
 
+BOX_WIDTH = 76
+"""Columns of the box, where the terminal has as many."""
+
 ResultT = TypeVar("ResultT")
 
 
 class Dialog(ModalScreen[ResultT]):
     """A modal screen with one Box in it; what is below stays in sight, dimmed, and is not painted."""
 
-    DEFAULT_CSS = """
-    Dialog {
+    DEFAULT_CSS = f"""
+    Dialog {{
         align: center middle;
         color: $tone-plain;
         background: $background 60%;
-    }
-    Dialog:ansi { background: $background; }
-    Dialog > Box {
-        width: 76;
+    }}
+    Dialog:ansi {{ background: $background; }}
+    Dialog > Box {{
+        width: {BOX_WIDTH};
         max-width: 100%;
         height: auto;
         max-height: 100%;
@@ -35,7 +38,7 @@ class Dialog(ModalScreen[ResultT]):
         border-subtitle-color: $tone-dim;
         background: $background;
         padding: 0 1;
-    }
+    }}
     """
 
 
