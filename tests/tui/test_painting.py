@@ -10,8 +10,11 @@ from tui_fleet import NOW, Clock, FakeService, fleet, moved, rack
 
 from fleettui.tui.app import FleetApp, SnapshotArrived
 from fleettui.tui.painter import MIN_GAP_S, Painter
+from fleettui.tui.port import Look
 from fleettui.tui.themes import DARK, LIGHT
+from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.fleet_table import FleetTable
+from fleettui.view.cells import Cell
 
 
 class Timers:
@@ -96,6 +99,20 @@ def test_a_terminal_that_needs_a_second_for_a_frame_gets_one_every_two() -> None
 def test_a_newer_snapshot_replaces_the_one_in_the_queue() -> None:
     first, second = SnapshotArrived(fleet(seq=1)), SnapshotArrived(fleet(seq=2))
     assert second.can_replace(first)
+
+
+@pytest.mark.parametrize(("glyphs", "sign"), [("unicode", "…"), ("ascii", "~")])
+async def test_what_has_no_room_is_seen_to_be_cut(glyphs: str, sign: str) -> None:
+    app = FleetApp(FakeService(), Look(glyphs=glyphs), clock=Clock())  # type: ignore[arg-type]
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.pause()
+        block = app.screen.query_one("#footer", CellBlock)
+        block.show_cells((Cell("a sentence that is longer "), Cell("than the screen is wide", "warn")))
+        assert block.render_line(0).text == f"a sentence that is longer than the scre{sign}"
+        block.show_cells((Cell("just as wide as the screen, and no wider"), Cell("   ")))
+        assert block.render_line(0).text == "just as wide as the screen, and no wider"
+        block.show_cells((Cell("wide characters at the edge of it are 機械"),))
+        assert block.render_line(0).cell_length == 40
 
 
 @pytest.fixture

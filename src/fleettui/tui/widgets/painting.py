@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from fleettui.tui.tones import class_of
 from fleettui.view.cells import Cells
+from fleettui.view.glyphs import ASCII, UNICODE
 from fleettui.view.text import cell_width
 
 
@@ -33,6 +34,9 @@ class Line(NamedTuple):
     key: str
     cells: Cells
 
+
+MARKED_FROM = 4
+"""Columns below which an ellipsis would take more than it tells."""
 
 NO_LINE = Line("", ())
 
@@ -83,9 +87,23 @@ class Painting:
         if length < width:
             segments.append(Segment(" " * (width - length), self._style_of("plain", backdrop)))
         elif length > width:
-            segments = list(Strip(segments, length).crop(0, width))
+            segments = self._cut(segments, length, width)
         self.painted += 1
         return Strip(segments, width)
+
+    def _cut(self, segments: list[Segment], length: int, width: int) -> list[Segment]:
+        """The start of a line that is too long; where more than blanks is left out that is to be seen."""
+        strip = Strip(segments, length)
+        kept = list(strip.crop(0, width))
+        if width < MARKED_FROM or not strip.crop(width, length).text.strip():
+            return kept
+        start = list(strip.crop(0, width - 1))
+        return [*start, Segment(self._ellipsis, start[-1].style)]
+
+    @property
+    def _ellipsis(self) -> str:
+        look = getattr(self._widget.app, "look", None)
+        return ASCII.ellipsis if look is not None and look.glyph_set.is_ascii else UNICODE.ellipsis
 
     def _style_of(self, tone: str, backdrop: str | None) -> Style:
         style = self._styles.get((tone, backdrop))
