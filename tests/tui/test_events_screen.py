@@ -124,7 +124,7 @@ async def test_events_of_another_task_are_painted_one_after_the_other() -> None:
             loop.call_soon(lambda text=text: service.events.add(event(0, text=text)), context=Context())
             async with asyncio.timeout(20):
                 while not any(text in line for line in shown(view)):
-                    await asyncio.sleep(0.02)
+                    await pilot.pause(0.02)
 
 
 async def test_new_events_come_live_and_never_move_what_one_reads() -> None:
@@ -383,3 +383,13 @@ async def test_it_hears_no_more_when_it_is_gone() -> None:
     async with app.run_test() as pilot:
         await opened(pilot)
     assert service.events._callbacks == []
+
+
+async def test_an_empty_timeline_says_why_in_as_many_lines_as_it_needs() -> None:
+    app = FleetApp(service_with(), clock=Clock())
+    async with app.run_test(size=(60, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("5")
+        await settle(pilot)
+        assert " ".join(detail(app).split()).endswith("loads, decisions and edited files stand here")
+        assert max(map(len, detail(app).splitlines()[1:])) < 60

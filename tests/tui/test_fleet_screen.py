@@ -198,12 +198,15 @@ async def test_a_click_on_the_footer_runs_its_action() -> None:
 
 async def test_problems_of_files_are_named_above_the_table() -> None:
     problems = tuple(replace(PROBLEM, line=number) for number in range(1, 6))
-    async with dashboard(FakeService(fleet(problems=problems[:1]))) as driver:
+    async with dashboard(FakeService(fleet(problems=problems[:1])), size=(120, 30)) as driver:
         assert "machines/attic.yaml:1" in driver.text("notices")
         driver.service.snapshot = replace(driver.service.snapshot, problems=problems)
         await driver.publish()
         assert driver.text("notices").count("\n") == 2
         assert "and 3 more" in driver.text("notices")
+        await driver.pilot.resize_terminal(64, 24)
+        await driver.publish()
+        assert " attic.yaml:1" in driver.text("notices"), "the folder makes room for what is wrong"
         driver.service.snapshot = replace(driver.service.snapshot, problems=())
         await driver.publish()
         assert not driver.app.screen.query_one("#notices").display

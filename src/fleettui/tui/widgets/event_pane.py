@@ -144,8 +144,8 @@ class EventPane(Vertical):
         if event is not None:
             self._detail.show_cells(*event_detail(event, now, layout, room))
             return
-        facts = (Cell(f" {self._why_empty()}", "dim"),)
-        self._detail.show_cells(*detail_lines(facts, "", "dim", layout.width, room, layout.glyphs))
+        text = self._why_empty()
+        self._detail.show_cells(*detail_lines(None, text, "dim", layout.width, room, layout.glyphs))
 
     def _why_empty(self) -> str:
         if self._timeline.total:

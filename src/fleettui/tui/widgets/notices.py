@@ -8,6 +8,7 @@ from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.widgets.cell_block import CellBlock, shorten
 from fleettui.view.cells import Cell, Cells
 from fleettui.view.problems import check_lines, problem_lines
+from fleettui.view.text import cell_width
 
 MAX_LINES = 3
 
@@ -29,7 +30,12 @@ class Notices(CellBlock):
 
     def show_problems(self, fleet: FleetSnapshot, notices: Sequence[str], sign: str) -> None:
         """Take them over; repaints only when they changed."""
-        lines: list[Cells] = [(Cell(f" {sign} {text}", "warn"),) for text in problem_lines(fleet.problems)]
+        told = problem_lines(fleet.problems)
+        if any(cell_width(text) + 3 > self.screen.size.width for text in told):
+            told = [
+                text.removeprefix(f"{fleet.machines_dir}/") for text in told
+            ]  # what is wrong matters more
+        lines: list[Cells] = [(Cell(f" {sign} {text}", "warn"),) for text in told]
         if fleet.seq and not fleet.machines and not fleet.problems:
             lines += [(Cell(f" {text}", "accent"),) for text in check_lines((), (), fleet.machines_dir)]
         lines += [(Cell(f" {text}", "accent"),) for text in notices]
