@@ -257,9 +257,8 @@ class SshLink:
                 "silent", f"{self._where}{through}: no byte any more; is the machine frozen or cut off?"
             )
         else:
-            error = LinkError(
-                "lost", f"{self._where}{through}: connection lost: {reason}; tried again by itself"
-            )
+            why = "" if reason.lower() == "connection lost" else f": {reason}"
+            error = LinkError("lost", f"{self._where}{through}: connection lost{why}; tried again by itself")
         try:
             on_lost(error)
         except Exception as bug:  # noqa: BLE001 - asyncssh would hide it
