@@ -75,8 +75,8 @@ ASCII = Glyphs(
     card_bar_parts=("", "="),
     ascending="^",
     descending="v",
-    down="<",
-    up=">",
+    down="v",
+    up="^",
     dot="-",
     dash="-",
     ellipsis="~",
@@ -91,8 +91,8 @@ _TO_ASCII = {
     ord("±"): "+/-",
     ord("→"): "->",
     ord("⚑"): "!",
-    ord("↓"): "<",
-    ord("↑"): ">",
+    ord("↓"): "v",
+    ord("↑"): "^",
 }
 
 
