@@ -272,6 +272,20 @@ def test_llamacpp_sleeping_is_left_alone() -> None:
     assert states(read("llamacpp", reading, props=LLAMA_PROPS)) == ["loaded"]
 
 
+def test_llamacpp_without_figures_of_its_model_sleeps_or_loads() -> None:
+    bare = answer(sample("servers/13-llama-models-two-lists-loading.json"))
+    asleep = answer(LLAMA_PROPS.body.replace(b'"is_sleeping": false', b'"is_sleeping": true'))
+    reading = read("llamacpp", read("llamacpp", models=LLAMA_MODELS, props=asleep), models=bare)
+    assert (reading.state, states(reading)) == ("ok", ["sleeping"])
+
+
+def test_llamacpp_of_another_build_is_asked_for_metrics_again() -> None:
+    reading = read("llamacpp", models=LLAMA_MODELS, props=LLAMA_PROPS, metrics=NO_METRICS)
+    assert "/metrics" not in asked("llamacpp", read("llamacpp", reading, props=LLAMA_PROPS))
+    other = answer(LLAMA_PROPS.body.replace(b"b0-unknown", b"b7000-abc"))
+    assert "/metrics" in asked("llamacpp", read("llamacpp", reading, props=other))
+
+
 def test_llamacpp_slots_are_looked_at_where_that_keeps_nobody_awake() -> None:
     """A look at /slots resets the idle timer; builds without `is_sleeping` have none."""
     old_build = answer(
@@ -533,6 +547,13 @@ def test_no_sample_is_no_number(read_one: Callable[[float | None, Unknown], obje
 
 
 # -- lists of models ---------------------------------------------------------------------------------
+
+
+def test_a_list_of_ollama_with_models_of_users_is_ollamas() -> None:
+    rows = [{"id": "a", "owned_by": "library"}, {"id": "b", "owned_by": "mannix"}]
+    assert model_lists.find_owner(rows) == "ollama"
+    assert model_lists.find_owner([*rows, {"id": "c", "owned_by": "vllm"}]) is None
+    assert model_lists.find_owner([{"id": "c", "owned_by": "x"}]) is None
 
 
 def test_served_names_of_one_model() -> None:

@@ -288,7 +288,7 @@ class EngineTraits:
     is_router: bool = False
     """One address in front of several servers, each with a model of its own."""
     can_sleep: Maybe[bool] = NOT_READ
-    """It may give its memory back when idle."""
+    """It may give its memory back when idle, and says whether it does."""
     slots: Maybe[int] = NOT_READ
     """Requests it works on at once, at most."""
     max_loaded: Maybe[int] = NOT_READ

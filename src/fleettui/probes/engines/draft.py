@@ -14,7 +14,7 @@ from fleettui.model.readings import (
     ModelState,
 )
 from fleettui.model.record import replace
-from fleettui.model.unknown import Unknown
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.engines.answers import Verdict
 from fleettui.probes.engines.probe import AskedBy
 
@@ -60,6 +60,13 @@ class Draft:
         """The engine said that it has no such path."""
         if path not in self.traits.refused:
             self.set_traits(refused=tuple(sorted({*self.traits.refused, path})))
+
+    def set_version(self, version: Maybe[str]) -> None:
+        """Another version than before was started anew: what the old one refused is asked again."""
+        before = self.get("version")
+        if version != before and not isinstance(version, Unknown) and not isinstance(before, Unknown):
+            self.set_traits(refused=())
+        self.set(version=version)
 
     def fail(self, state: EngineState, error: str) -> None:
         """No usable answer to a vital question."""

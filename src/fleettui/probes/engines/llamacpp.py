@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from fleettui.model.readings import EngineLoad, EngineReading
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.engines import metrics, model_lists
 from fleettui.probes.engines.answers import (
@@ -139,10 +139,14 @@ def _take_models(draft: Draft, answer: Answer) -> None:
         return
     draft.succeed()
     draft.set_traits(is_router=said.is_router)
-    draft.set(loaded=said.loaded, installed=said.installed)
-    if not said.is_router and any(copy.state == "loading" for copy in said.loaded):
-        draft.set(state="loading")
-        draft.forget_load(_LOADING.reason)
+    loaded = said.loaded
+    if not said.is_router and any(copy.state == "loading" for copy in loaded):
+        if draft.get("is_sleeping") is True:  # asleep it has no figures of its model either
+            loaded = tuple(replace(copy, state="sleeping") for copy in loaded)
+        else:
+            draft.set(state="loading")
+            draft.forget_load(_LOADING.reason)
+    draft.set(loaded=loaded, installed=said.installed)
     if said.failed and draft.get("state") == "ok":
         names = ", ".join(said.failed[:3]) + (" …" if len(said.failed) > 3 else "")
         draft.set(error=f"could not load {names}: see its log")
@@ -160,7 +164,7 @@ def _take_props(draft: Draft, answer: Answer) -> None:
     draft.set_traits(needs_key=False)
     if draft.get("state") == "unauthorized":
         draft.succeed()
-    draft.set(version=read_name(props.get("build_info"), _NOT_REPORTED))
+    draft.set_version(read_name(props.get("build_info"), _NOT_REPORTED))
     if props.get("role") == "router":
         draft.set_traits(is_router=True, max_loaded=read_count(props.get("max_instances"), _NOT_REPORTED))
         return

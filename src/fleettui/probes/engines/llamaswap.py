@@ -161,7 +161,7 @@ def _take_version(draft: Draft, answer: Answer) -> None:
     if answer.status == 404:
         draft.refuse(VERSION)
     missing = Unknown(verdict.error or "no version reported")
-    draft.set(version=read_name(as_dict(verdict.document).get("version"), missing))
+    draft.set_version(read_name(as_dict(verdict.document).get("version"), missing))
 
 
 _TAKERS = {RUNNING: _take_running, MODELS: _take_models, VERSION: _take_version}

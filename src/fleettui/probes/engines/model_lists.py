@@ -50,8 +50,8 @@ def read_id(row: dict[str, Any]) -> Maybe[str]:
 
 
 def find_owner(rows: list[dict[str, Any]]) -> EngineKind | None:
-    """Which engine made the list; None: any, or none of those we know."""
-    owners = {_OWNERS.get(str(row.get("owned_by"))[:40]) for row in rows[:MAX_NAMES]}
+    """Which engine made the list; None: none that we know, or several."""
+    owners = {_OWNERS.get(str(row.get("owned_by"))[:40]) for row in rows[:MAX_NAMES]} - {None}
     return owners.pop() if len(owners) == 1 else None
 
 

@@ -208,7 +208,7 @@ def _take_sleeping(draft: Draft, answer: Answer) -> None:
 def _take_version(draft: Draft, answer: Answer) -> None:
     verdict = judge_answer(answer.status, answer.headers, answer.body)
     missing = Unknown(verdict.error or "no version reported")
-    draft.set(version=read_name(as_dict(verdict.document).get("version"), missing))
+    draft.set_version(read_name(as_dict(verdict.document).get("version"), missing))
 
 
 _TAKERS = {
