@@ -93,14 +93,36 @@ def machine_rows(
 
 def count_rows(snapshot: MachineSnapshot, now: float, layout: Layout, *, is_expanded: bool = False) -> int:
     """How many rows `machine_rows` would give, without building them."""
-    view = MachineView(snapshot, float(int(now)), layout, is_expanded)
-    below = len(_reasons_below(view)) + _has_flags_below(view)
-    if not is_expanded:
-        return 1 + below
-    cards, processes = _cards(snapshot), 0
-    if snapshot.processes is not None and snapshot.processes.processes:
-        processes = sum(len(_lines_below(view, card)) for card in cards) + len(unplaced_lines(view, 0))
-    return 1 + len(cards) + processes + len(snapshot.loaded) + below
+    return len(_row_keys(MachineView(snapshot, float(int(now)), layout, is_expanded)))
+
+
+def outline_rows(
+    snapshot: MachineSnapshot, now: float, layout: Layout, *, is_expanded: bool = False
+) -> tuple[Row, ...]:
+    """The same rows as `machine_rows` with nothing in them, for those that nobody sees."""
+    keys = _row_keys(MachineView(snapshot, float(int(now)), layout, is_expanded))
+    blank = (Cell(" " * layout.width),)
+    return tuple([Row(key, kind, snapshot.name, blank) for key, kind in keys])
+
+
+def _row_keys(view: MachineView) -> list[tuple[str, RowKind]]:
+    """Key and kind of each row that `machine_rows` gives."""
+    snapshot, name = view.snapshot, view.snapshot.name
+    keys: list[tuple[str, RowKind]] = [(name, "machine")]
+    if view.is_expanded:
+        has_processes = snapshot.processes is not None and bool(snapshot.processes.processes)
+        for card in _cards(snapshot):
+            keys.append((f"{name}/gpu/{card.index}", "gpu"))
+            count = len(_lines_below(view, card)) if has_processes else 0
+            keys += [(f"{name}/process/{card.index}/{index}", "process") for index in range(count)]
+        count = len(unplaced_lines(view, 0)) if has_processes else 0
+        keys += [(f"{name}/process/{index}", "process") for index in range(count)]
+        copies = enumerate(ordered_copies(snapshot.loaded))
+        keys += [(f"{name}/model/{copy.engine}/{copy.name}/{index}", "model") for index, copy in copies]
+    if _has_flags_below(view):
+        keys.append((f"{name}/flags", "flag"))
+    keys += [(f"{name}/reason/{index}", "reason") for index in range(len(_reasons_below(view)))]
+    return keys
 
 
 def _cards(snapshot: MachineSnapshot) -> tuple[GpuCard, ...]:

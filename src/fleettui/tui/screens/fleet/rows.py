@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.layout import Layout
 from fleettui.view.machine_view import TrendOf
-from fleettui.view.rows import Row, count_rows, machine_rows
+from fleettui.view.rows import Row, count_rows, machine_rows, outline_rows
 from fleettui.view.tagging import tagged_cells
 from fleettui.view.ticking import is_ticking
 
@@ -18,6 +18,8 @@ class _Kept(NamedTuple):
     second: int
     layout: Layout
     is_open: bool
+    is_drawn: bool
+    """False: outlines only, nobody has seen them yet."""
     rows: tuple[Row, ...]
     tagged: tuple[Row, ...] | None
     """The same with the mark; None: not asked for yet."""
@@ -42,8 +44,8 @@ class FleetRows:
         visible: Collection[str],
         tagged: Collection[str] = (),
     ) -> list[Row]:
-        """All rows; those of machines out of sight may be old, and as wide as the screen was, as long as
-        their number is right."""
+        """All rows; those of machines out of sight may be old, as wide as the screen was or outlines, as
+        long as their number is right."""
         rows: list[Row] = []
         for snapshot in machines:
             name = snapshot.name
@@ -72,17 +74,20 @@ class FleetRows:
         kept = self._kept.get(snapshot.name)
         second = int(now)
         if kept is not None and kept.is_open == is_open:
-            is_same = kept.snapshot is snapshot and kept.layout is layout
+            is_same = kept.is_drawn and kept.snapshot is snapshot and kept.layout is layout
             if is_same and (
                 kept.second == second or not is_visible or not is_ticking(snapshot, now, layout.interval_s)
             ):
                 return kept
             if not is_visible and count_rows(snapshot, now, layout, is_expanded=is_open) == len(kept.rows):
                 return kept
-        rows = machine_rows(snapshot, now, layout, is_expanded=is_open, trend_of=self.trend_of)
-        self.built += 1
+        if is_visible:
+            rows = machine_rows(snapshot, now, layout, is_expanded=is_open, trend_of=self.trend_of)
+            self.built += 1
+        else:
+            rows = outline_rows(snapshot, now, layout, is_expanded=is_open)
         marked = None
         if kept is not None and kept.rows == rows:
             rows, marked = kept.rows, kept.tagged  # the same objects: nothing to compare, nothing to paint
-        kept = self._kept[snapshot.name] = _Kept(snapshot, second, layout, is_open, rows, marked)
+        kept = self._kept[snapshot.name] = _Kept(snapshot, second, layout, is_open, is_visible, rows, marked)
         return kept
