@@ -108,12 +108,7 @@ ACTIONS: tuple[Action, ...] = (
         rank=4,
     ),
     Action(
-        "expand_all",
-        "X",
-        "X",
-        "expand all",
-        "Show or hide what lies below every line",
-        ("fleet", "models"),
+        "expand_all", "X", "X", "expand all", "Show or hide what lies below every line", ("fleet", "models")
     ),
     Action(
         "tag",
@@ -173,14 +168,7 @@ ACTIONS: tuple[Action, ...] = (
         command="previous",
     ),
     Action("next_tab", "tab,right", "Tab", "next tab", "The next tab of the machine", ("machine",), rank=6),
-    Action(
-        "previous_tab",
-        "shift+tab,left",
-        "Shift+Tab",
-        "previous tab",
-        "The tab before",
-        ("machine",),
-    ),
+    Action("previous_tab", "shift+tab,left", "Shift+Tab", "previous tab", "The tab before", ("machine",)),
     Action(
         "logs",
         "l",
