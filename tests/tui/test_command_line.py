@@ -13,6 +13,7 @@ from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
+from fleettui.tui.widgets.box import Box
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
@@ -203,6 +204,7 @@ async def test_no_sentence_of_the_help_is_cut(size: tuple[int, int]) -> None:
         view = pilot.app.screen.query_one(LineView)
         texts = [text_of(line.cells) for line in view.lines]
         assert max(map(cell_width, texts)) <= view.scrollable_content_region.width
+        assert len(str(pilot.app.screen.query_one(Box).border_subtitle)) <= size[0] - 6
         whole = " ".join(" ".join(texts).split())
         assert BY_ID["copy_address"].description in whole
         await pilot.resize_terminal(30, 12)

@@ -100,6 +100,13 @@ async def test_without_colours_there_is_no_choice_of_them(monkeypatch: pytest.Mo
         assert colors <= {"default"}
 
 
+async def test_a_variable_set_to_nothing_takes_no_colours_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    async with dashboard(memory=remembered("nord")) as driver:
+        assert driver.app.theme == "nord"
+        assert driver.app.check_action("theme", ()) is not False
+
+
 @pytest.mark.parametrize("has_color", [True, False])
 async def test_ascii_signs_are_all_there_is(has_color: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_color:

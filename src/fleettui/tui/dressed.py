@@ -33,6 +33,10 @@ class DressedApp(TerminalApp):
         self.look = look or Look()
         if not self.look.has_color:
             os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
+        elif not os.environ.get("NO_COLOR"):
+            os.environ.pop(
+                "NO_COLOR", None
+            )  # set to nothing it asks for nothing; Textual looks only at its name
         self.has_color = "NO_COLOR" not in os.environ
         """False: a theme would change nothing."""
         super().__init__(driver_class=self.DRIVER, ansi_color=None if self.has_color else True)

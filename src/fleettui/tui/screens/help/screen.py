@@ -18,6 +18,7 @@ from fleettui.view.cells import Cell
 from fleettui.view.glyphs import Glyphs
 from fleettui.view.text import wrap
 
+SUBTITLE = "Esc closes, Ctrl+P finds every command"
 EDGES = 5
 """Columns of the box that are not for text: border, padding, scrollbar."""
 
@@ -35,7 +36,6 @@ class HelpScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Box() as box:
             box.border_title = "Keys"
-            box.border_subtitle = "Esc closes, Ctrl+P finds every command"
             yield LineView[Line](id="keys")
 
     def on_mount(self) -> None:
@@ -48,6 +48,8 @@ class HelpScreen(Dialog[None]):
     def _show(self, size: Size) -> None:
         """A sentence takes as many lines as it needs in the box."""
         self.lines = help_lines(self._offers, self._glyphs, min(size.width, BOX_WIDTH) - EDGES)
+        is_wide = size.width >= len(SUBTITLE) + 6
+        self.query_one(Box).border_subtitle = SUBTITLE if is_wide else SUBTITLE.partition(",")[0]
         view = self.query_one(LineView)
         view.styles.height = len(self.lines)
         view.styles.max_height = max(1, size.height - 2)
