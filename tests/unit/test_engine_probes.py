@@ -18,7 +18,7 @@ from fleettui.model.machine import EngineKind
 from fleettui.model.readings import EngineReading, ModelTraits
 from fleettui.model.unknown import Unknown
 from fleettui.net.http1 import AnswerReader
-from fleettui.probes.engines import ENGINES, PROBES, llamacpp, llamaswap, metrics, model_lists, vllm
+from fleettui.probes.engines import ENGINES, PROBES, draft, llamacpp, llamaswap, metrics, model_lists, vllm
 from fleettui.probes.engines.answers import TextAnswer
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -269,7 +269,8 @@ def test_llamacpp_sleeping_is_left_alone() -> None:
     assert asked("llamacpp", reading) == {"/v1/models", "/props"}
     assert llamacpp.busy_paths(reading) == ()
     assert states(read("llamacpp", reading, models=LLAMA_MODELS)) == ["sleeping"]
-    assert states(read("llamacpp", reading, props=LLAMA_PROPS)) == ["loaded"]
+    woken = read("llamacpp", reading, props=LLAMA_PROPS)
+    assert (states(woken), isinstance(woken.running, Unknown)) == (["loaded"], True)
 
 
 def test_llamacpp_without_figures_of_its_model_sleeps_or_loads() -> None:
@@ -349,6 +350,7 @@ def test_llamacpp_router_adds_up_its_loaded_models() -> None:
     busy, idle = (answer(sample(f"engines/llamacpp_metrics_{name}.txt")) for name in ("busy", "idle"))
     both = PROBES["llamacpp"].read_answers(7, {one: busy, other: idle}, reading)
     assert (both.running, both.waiting) == (1, 0)
+    assert isinstance(draft.without_load(both, "not asked").running, Unknown)
     half = PROBES["llamacpp"].read_answers(7, {one: busy, other: NO_METRICS}, reading)
     assert isinstance(half.running, Unknown)
 

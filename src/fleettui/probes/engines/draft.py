@@ -113,6 +113,13 @@ class Draft:
         return self.base if reading == self.base else reading
 
 
+def without_load(reading: EngineReading, reason: str) -> EngineReading:
+    """The reading with nothing known of requests: once nobody asks the `busy_paths` any more."""
+    draft = Draft(reading.kind, reading.port, reading, reading.path)
+    draft.forget_load(reason)
+    return draft.finish()
+
+
 def read_failed(
     kind: EngineKind, port: int, text: str, previous: EngineReading | None, path: AskedBy
 ) -> EngineReading:

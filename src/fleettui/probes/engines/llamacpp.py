@@ -174,6 +174,8 @@ def _take_props(draft: Draft, answer: Answer) -> None:
     draft.set_traits(can_sleep=is_known, slots=read_count(props.get("total_slots"), _NOT_REPORTED))
     if sleeping is True:  # nothing is worked on, and nobody asks any more
         draft.set(running=0, waiting=0)
+    elif draft.base.is_sleeping is True:
+        draft.forget_load(_METRICS_OFF if METRICS in draft.traits.refused else "not asked since it woke up")
 
 
 def _take_metrics(draft: Draft, answer: Answer) -> None:

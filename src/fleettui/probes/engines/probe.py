@@ -97,7 +97,8 @@ class EngineProbe:
     """Asked of an unknown port, in this order, to find out whether this engine listens there."""
     busy_paths: Callable[[EngineReading], tuple[str, ...]] = no_paths
     """Paths, not among the questions, that tell who is busy at a price (they reset idle timers): asked only
-    while somebody drains or routes around busy copies, and of nothing that sleeps or is not loaded."""
+    while somebody drains or routes around busy copies, and of nothing that sleeps or is not loaded. Whoever
+    stops asking makes the reading one `without_load`."""
 
     @property
     def tick_paths(self) -> tuple[str, ...]:
