@@ -27,7 +27,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "tasks.md"
 KEYS = {".": "full_stop", "?": "question_mark", "Enter": "enter", "Tab": "tab", "Shift+Tab": "shift+tab"}
 SEEN = {
     "Which machine has most free VRAM?": r"VRAM free ▾[^\n]*\n[^\n]*hopper",
-    "Who uses this GPU?": r"0 RTX 4090[^\n]*llama3.1:70b[^\n]*\n[^\n]*mia[^\n]*python train.py",
+    "Who uses this GPU?": r"0 RTX 4090[^\n]*llama3.1:70b[^\n]*mia: python",
     "Who uses any GPU?": r"0 RTX A6000[^\n]*qwen2.5:32b",
     "Why is a machine degraded?": r"bora[^\n]*degraded[^\n]*\n[^\n]*GPU 1 is declared and not there",
     "What is loaded where?": r"llama3.1:70b[^\n]*39.6 GiB[^\n]*●",
@@ -40,7 +40,8 @@ SEEN = {
     "Who is new, and is it the right one?": r"(?s)SHA256:Vd3yq0mN7YkqkL9dXxZQm1a1l9pR0yV5.*KX7A-2MPD",
     "Take this machine out of service": r"(?s)ada[^\n]*⚑.*u undoes",
     "The address for a client": r"ada\.example\.net:11434",
-    "A shell there": r"ssh",
+    # Here is no state folder, so it is refused; test_shell_key opens one.
+    "A shell there": r"kept in the state folder, and there\s+▌\s+is none",
     "Its figures for a script": r'"name": "ada"',
     "Which keys are there now?": r"Everything known of the machine under the cursor",
 }
