@@ -124,7 +124,9 @@ class FleetApp(RememberingApp):
     @property
     def live_screen(self) -> LiveScreen | None:
         """The screen on top, or the one that a dialog or the palette lies on."""
-        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, LiveScreen)), None)
+        return next(
+            (screen for screen in reversed(self.screen_stack) if isinstance(screen, LiveScreen)), None
+        )
 
     def show_top_screen(self, name: str) -> None:
         """Go to one of the top screens; whatever lies on it there is closed when it is there already."""
