@@ -62,7 +62,7 @@ _COLORBLIND_DARK = _Palette(
     "#5ab4f0", "#f3e36b", "#f0803c", "#c9a6f0", "#5ab4f0",
     ("#3d93d1", "#e6d24a", "#e06a1e"), ("#3a4454", "#4d5766"),
 )  # fmt: skip
-"""Blue, yellow, vermillion: they differ in lightness as well, and none is told from another by red and green
+"""Blue, yellow, vermilion: they differ in lightness as well, and none is told from another by red and green
 alone. After Okabe and Ito, Color Universal Design, 2008."""
 _COLORBLIND_LIGHT = _Palette(
     "#fbfbfa", "#ecebe8", "#e0e6ee",
