@@ -8,7 +8,8 @@ from pathlib import Path
 
 from textual.keys import key_to_character
 
-from fleettui.tui.actions import ACTIONS, Action
+from fleettui.tui.action import Action
+from fleettui.tui.actions import ACTIONS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BEGIN = re.compile(r"<!-- keys: ([a-z ]+); made by `make pages` from tui/actions\.py -->\n")

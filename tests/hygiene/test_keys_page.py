@@ -9,7 +9,8 @@ from typing import get_args
 
 import pytest
 
-from fleettui.tui.actions import ACTIONS, Place
+from fleettui.tui.action import Place
+from fleettui.tui.actions import ACTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 

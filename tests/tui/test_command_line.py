@@ -6,7 +6,8 @@ import pytest
 from textual.pilot import Pilot
 from tui_fleet import Clock, FakeService
 
-from fleettui.tui.actions import ACTIONS, BY_ID, Action
+from fleettui.tui.action import Action
+from fleettui.tui.actions import ACTIONS, BY_ID
 from fleettui.tui.app import FleetApp
 from fleettui.tui.command_line import MOST_KEPT, CommandLine, command_question
 from fleettui.tui.offers import Offer, actions_now, is_offered

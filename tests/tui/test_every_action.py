@@ -13,7 +13,8 @@ import pytest
 from action_rig import MakeRig, Rig, make_picker, rig_maker, typed
 
 from fleettui.model.approval import COMPARE_LINE
-from fleettui.tui.actions import ACTIONS, BY_ID, Action
+from fleettui.tui.action import Action
+from fleettui.tui.actions import ACTIONS, BY_ID
 from fleettui.tui.widgets.prompt import Prompt
 
 Seen = Callable[[Rig], Any]

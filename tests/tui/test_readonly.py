@@ -11,7 +11,8 @@ from test_pending_panel import GINA, KIOSK, REJECTED, FakeTrust
 from textual.pilot import Pilot
 from tui_fleet import Clock, FakeService, fleet, sample_machines
 
-from fleettui.tui.actions import ACTIONS, Action
+from fleettui.tui.action import Action
+from fleettui.tui.actions import ACTIONS
 from fleettui.tui.app import TOP_SCREENS, FleetApp
 from fleettui.tui.command_line import CommandLine
 from fleettui.tui.offers import actions_now

@@ -9,7 +9,8 @@ from typing import Any
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from fleettui.tui.actions import ACTIONS, BY_ID, Action
+from fleettui.tui.action import Action
+from fleettui.tui.actions import ACTIONS, BY_ID
 
 
 @dataclass(frozen=True, slots=True)
