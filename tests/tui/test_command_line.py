@@ -9,11 +9,12 @@ from tui_fleet import Clock, FakeService
 from fleettui.tui.action import Action
 from fleettui.tui.actions import ACTIONS, BY_ID
 from fleettui.tui.app import FleetApp
-from fleettui.tui.command_line import MOST_KEPT, CommandLine, command_question
+from fleettui.tui.command_line import CommandLine, command_question
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
+from fleettui.tui.typed import MOST_KEPT
 from fleettui.tui.widgets.box import Box
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.line_view import LineView

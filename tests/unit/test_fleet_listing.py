@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from builders import NOW, make_card, make_fleet, make_snapshot
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-from fleettui.tui.screens.fleet.filter_line import MOST_KEPT, note_line
 from fleettui.tui.screens.fleet.listing import Listing
 from fleettui.tui.screens.fleet.sort_menu import order_from, sort_lines
 from fleettui.tui.screens.fleet.tags import Tags
+from fleettui.tui.typed import MOST_KEPT, note_line
 from fleettui.view.filter_language import Filter, parse_filter
 from fleettui.view.glyphs import UNICODE
 from fleettui.view.sorting import IDLE_S, SORTS, SortOrder

@@ -11,6 +11,7 @@ from fleettui.model.unknown import Unknown
 from fleettui.view import units
 from fleettui.view.bars import DEFAULT_THRESHOLDS, bar_cells, bar_text, tone_for
 from fleettui.view.cells import Cell, dimmed, fit_cells, text_of, width_of
+from fleettui.view.completion import shared_start
 from fleettui.view.glyphs import ASCII, UNICODE, glyphs_of
 from fleettui.view.text import cell_width, clean, clip, fit, fit_right, wrap
 
@@ -148,3 +149,11 @@ def test_the_ascii_set_has_nothing_else() -> None:
     for sign in (ASCII.healthy, ASCII.degraded, ASCII.flag, ASCII.ellipsis, *ASCII.bar_parts):
         assert sign.isascii()
     assert ASCII.plain("41 °C · 39.6 – …") == "41 C - 39.6 - ~"
+
+
+@given(st.lists(st.text("abAB:-", max_size=4), max_size=4))
+def test_a_completion_goes_as_far_as_all_words_agree(words: list[str]) -> None:
+    start = shared_start(words)
+    assert all(word.casefold().startswith(start.casefold()) for word in words)
+    longer = words[0][: len(start) + 1] if words else ""
+    assert longer == start or any(not word.casefold().startswith(longer.casefold()) for word in words)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from fleettui.tui.offers import Offer
+from fleettui.tui.typed import note_line
 from fleettui.tui.widgets.prompt import Question
 from fleettui.view.cells import Cell, Cells
-
-MOST_KEPT = 100
-"""Lines of history."""
+from fleettui.view.completion import shared_start
 
 
 def command_question(
@@ -22,10 +21,7 @@ def command_question(
     def answer(text: str) -> None:
         if not text.strip():
             return
-        if text in history:
-            history.remove(text)
-        history.append(text)
-        del history[:-MOST_KEPT]
+        note_line(history, text)
         offer, rest = line.read(text)
         if offer is not None:
             run(offer, rest)
@@ -84,10 +80,7 @@ class CommandLine:
         names = [key for key in self._offers if key.startswith(name)]
         if rest or not names:
             return text
-        common = names[0]
-        for other in names[1:]:
-            while not other.startswith(common):
-                common = common[:-1]
+        common = shared_start(names)
         is_whole = len(names) == 1 and bool(self._offers[common].action.takes)
         return common + (" " if is_whole else "")
 

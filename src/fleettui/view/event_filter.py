@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from fleettui.model.event import EVENT_KINDS, Event, EventSeverity
+from fleettui.view.completion import shared_start
 from fleettui.view.filter_language import FilterError
 from fleettui.view.text import clean
 
@@ -76,21 +77,14 @@ def complete_event_filter(text: str, machines: tuple[str, ...] = ()) -> str:
     else:
         shown = f"{name}:"
     if not colon:
-        return head + mark + _common(name, (*(f"{field}:" for field in FIELDS), *machines))
+        return head + mark + _completed(name, (*(f"{field}:" for field in FIELDS), *machines))
     choices = machines if name == "machine" else _VALUES.get(name, ())
-    return head + mark + shown + _common(value, choices)
+    return head + mark + shown + _completed(value, choices)
 
 
-def _common(start: str, choices: tuple[str, ...]) -> str:
+def _completed(start: str, choices: tuple[str, ...]) -> str:
     """What all choices that begin so have in common."""
-    found = [choice for choice in choices if choice.startswith(start)]
-    if not found:
-        return start
-    common = found[0]
-    for other in found[1:]:
-        while not other.startswith(common):
-            common = common[:-1]
-    return common
+    return shared_start([choice for choice in choices if choice.startswith(start)]) or start
 
 
 def _tokens(text: str) -> Iterator[_Token]:

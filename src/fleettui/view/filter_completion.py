@@ -7,6 +7,7 @@ from typing import NamedTuple
 from fleettui.model.order import natural_key
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import Unknown
+from fleettui.view.completion import shared_start
 from fleettui.view.filter_fields import FIELDS, Field, find_field
 from fleettui.view.filter_scanner import QUOTES, operator_at
 from fleettui.view.text import clean
@@ -75,10 +76,7 @@ def complete_line(text: str, fleet: FleetSnapshot) -> str:
     begun = [item for item in found if item.casefold().startswith(typed)] or list(found)
     if not begun:
         return text
-    common = begun[0]
-    for other in begun[1:]:
-        while not other.casefold().startswith(common.casefold()):
-            common = common[:-1]
+    common = shared_start(begun)
     return text if len(common) < len(text) - start or not common else text[:start] + common
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fleettui.view.cells import Cell, Cells
+from fleettui.view.completion import shared_start
 from fleettui.view.filter_fields import find_field
 from fleettui.view.filter_language import FilterError
 from fleettui.view.model_matrix import ModelLine
@@ -137,7 +138,4 @@ def complete_model_filter(text: str, lines: Iterable[ModelLine]) -> str:
     found = sorted(word for word in words if word.casefold().startswith(typed) and " " not in word)
     if not found or (not typed and len(found) > 1):
         return text
-    common = found[0]
-    while not all(word.casefold().startswith(common.casefold()) for word in found):
-        common = common[:-1]
-    return text[:start] + common
+    return text[:start] + shared_start(found)

@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from fleettui.model.event import Event
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.memory import text_in, texts_in
+from fleettui.tui.typed import note_line
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.cursor_view import CursorView
 from fleettui.tui.widgets.event_list import EventList
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 HINT = "words, or kind: machine: model: by: severity:  , is or  ! inverts  Tab completes"
 MEMORY = "events"
 """The part of the app's memory: `typed` filters, and the `filter` of the Events screen."""
-_MOST_KEPT = 100
 
 
 class EventPane(Vertical):
@@ -207,10 +207,10 @@ class EventPane(Vertical):
         wanted = parse_event_filter(text)
         if isinstance(wanted, FilterError):
             self.app.bell()
-            self.notify(f"filter: {wanted.text}", severity="warning")
+            self.notify(f"filter: {wanted.text}", severity="warning", markup=False)
             return
         if wanted.tests:
-            self._typed = [*(line for line in self._typed if line != wanted.text), wanted.text][-_MOST_KEPT:]
+            note_line(self._typed, wanted.text)
         self._set(wanted)
         self._remember()
 

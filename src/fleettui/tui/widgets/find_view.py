@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 from textual.message import Message
 
 from fleettui.tui.actions import bindings_for
+from fleettui.tui.typed import note_line
 from fleettui.tui.widgets.cursor_view import CursorView
 from fleettui.tui.widgets.painting import Paintable
 from fleettui.tui.widgets.prompt import Question
@@ -17,8 +18,6 @@ from fleettui.view.find import mark_cells, pattern_of
 
 if TYPE_CHECKING:
     from fleettui.tui.live import LiveScreen
-
-_MOST_KEPT = 50
 
 
 class Findable(Paintable, Protocol):
@@ -148,7 +147,7 @@ class FindView(CursorView[Paintable], Generic[FoundPart]):
 
     def _take(self, text: str, origin: int) -> None:
         if text:
-            self._typed = [*(line for line in self._typed if line != text), text][-_MOST_KEPT:]
+            note_line(self._typed, text)
         self._go_from(text, origin)
 
     def _hint_of(self, text: str) -> Cells:

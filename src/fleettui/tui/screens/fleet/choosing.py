@@ -8,10 +8,11 @@ from textual import events
 
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.memory import flag_in, text_in, texts_in
-from fleettui.tui.screens.fleet.filter_line import FilterLine, note_line
+from fleettui.tui.screens.fleet.filter_line import FilterLine
 from fleettui.tui.screens.fleet.listing import Listing
 from fleettui.tui.screens.fleet.sort_menu import order_from, sort_lines
 from fleettui.tui.screens.fleet.tags import Tags
+from fleettui.tui.typed import note_line
 from fleettui.tui.widgets.fleet_table import FleetTable
 from fleettui.view.filter_language import Filter, parse_filter
 from fleettui.view.layout import Layout

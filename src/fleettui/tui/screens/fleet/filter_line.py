@@ -12,8 +12,6 @@ from fleettui.view.filter_language import Filter, FilterError, parse_filter
 from fleettui.view.filter_prompt import PLACEHOLDER, filter_hint
 from fleettui.view.glyphs import Glyphs
 
-MOST_KEPT = 50
-"""Lines of history."""
 _LABEL = "/"
 _INDENT = len(_LABEL) + 2
 """Columns in front of the text, as the prompt lays it out."""
@@ -77,11 +75,3 @@ class FilterLine:
     def _is_wrong(self, text: str) -> bool:
         self._is_final = isinstance(parse_filter(text), FilterError)
         return self._is_final
-
-
-def note_line(history: list[str], text: str) -> None:
-    """Put a line at the end of a history, once."""
-    if text in history:
-        history.remove(text)
-    history.append(text)
-    del history[:-MOST_KEPT]

@@ -11,6 +11,7 @@ from fleettui.tui.memory import flag_in, text_in, texts_in
 from fleettui.tui.screens.models.listing import ModelListing
 from fleettui.tui.screens.models.questions import filter_question, sort_choices
 from fleettui.tui.screens.models.table import ModelTable
+from fleettui.tui.typed import note_line
 from fleettui.view.model_filter import ModelFilter, parse_model_filter
 from fleettui.view.model_layout import ModelLayout
 from fleettui.view.model_matrix import ModelLine
@@ -22,9 +23,6 @@ from fleettui.view.model_order import (
 )
 from fleettui.view.model_rows import ModelRow
 from fleettui.view.sorting import SortOrder
-
-_MOST_KEPT = 50
-"""Lines of filters."""
 
 
 class ChoosingModels(LiveScreen):
@@ -133,8 +131,7 @@ class ChoosingModels(LiveScreen):
         wanted = parse_model_filter(text.strip())
         if isinstance(wanted, ModelFilter):
             if not wanted.is_empty:
-                others = [line for line in self._filters if line != wanted.text]
-                self._filters = [*others, wanted.text][-_MOST_KEPT:]
+                note_line(self._filters, wanted.text)
             self._show_filter(wanted, self.table.cursor_line)
             self.remember()
 
