@@ -11,6 +11,7 @@ from textual.command import CommandPalette
 from fleettui.tui.ascii import ASCII_CLASS, ASCII_CSS, use_scrollbars
 from fleettui.tui.port import Look
 from fleettui.tui.terminal import TerminalApp, TerminalDriver
+from fleettui.tui.style_cache import let_go_of_closed_widgets
 from fleettui.tui.themes import ANSI, DARK, THEMES, tone_variables
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class DressedApp(TerminalApp):
         self.has_color = "NO_COLOR" not in os.environ
         """False: a theme would change nothing."""
         super().__init__(driver_class=self.DRIVER, ansi_color=None if self.has_color else True)
+        let_go_of_closed_widgets()
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = (self.look.theme or self.last_theme or DARK) if self.has_color else ANSI
