@@ -19,6 +19,6 @@ def _get_inner_outer(_: StylesCache, base_background: Color, background: Color) 
 
 
 def let_go_of_closed_widgets() -> None:
-    """Its own function remembers each of the last 1024 widgets it was called for, with every line they painted:
-    some 40 MB of screens, tabs and palettes that an operator closed."""
+    """Its own function remembers each of the last 1024 widgets it was called for, with every line they
+    painted: tens of MB of screens, tabs and palettes that an operator closed."""
     StylesCache.get_inner_outer = _get_inner_outer  # type: ignore[method-assign, assignment]
