@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from builders import NOW, make_card, make_fleet, make_snapshot
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.screens.fleet.listing import Listing
-from fleettui.tui.screens.fleet.sort_menu import order_from, sort_lines
 from fleettui.tui.screens.fleet.tags import Tags
+from fleettui.tui.sort_menu import sort_menu
 from fleettui.tui.typed import MOST_KEPT, note_line
 from fleettui.view.filter_language import Filter, parse_filter
 from fleettui.view.glyphs import UNICODE
-from fleettui.view.sorting import IDLE_S, SORTS, SortOrder
+from fleettui.view.sorting import IDLE_S, SORTS, SortOrder, order_from
 
 BUSY_S, IDLE = 1.0, IDLE_S + 1
 
@@ -205,7 +205,7 @@ def test_tags_leave_with_their_machine() -> None:
     ],
 )
 def test_an_order_by_its_name(text: str, order: SortOrder) -> None:
-    assert order_from(text, SortOrder("age", False)) == order
+    assert order_from(text, SortOrder("age", False), SORTS) == order
 
 
 @pytest.mark.parametrize(
@@ -213,13 +213,13 @@ def test_an_order_by_its_name(text: str, order: SortOrder) -> None:
     [("powr", "did you mean power?"), ("zzz", "there are machine, health"), ("", "there are")],
 )
 def test_what_is_no_order_is_said(text: str, said: str) -> None:
-    problem = order_from(text, SortOrder())
+    problem = order_from(text, SortOrder(), SORTS)
     assert isinstance(problem, str)
     assert said in problem
 
 
 def test_the_menu_marks_the_present_sort_alone() -> None:
-    lines = sort_lines(SortOrder("gpu", True), UNICODE)
+    lines = sort_menu(SORTS, SortOrder("gpu", True), UNICODE)
     assert [line.key for line in lines if "▾" in line.cells[1].text] == ["gpu"]
     assert len({len("".join(cell.text for cell in line.cells)) for line in lines}) == 1
 

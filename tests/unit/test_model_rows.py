@@ -22,9 +22,8 @@ from fleettui.view.model_layout import ModelLayout, make_model_layout, model_hea
 from fleettui.view.model_matrix import ModelIndex, ModelLine
 from fleettui.view.model_order import (
     DEFAULT_ORDER,
+    MODEL_SORTING,
     MODEL_SORTS,
-    choose_model_sort,
-    model_order_from,
     next_model_sort,
     sort_lines,
 )
@@ -37,7 +36,7 @@ from fleettui.view.model_rows import (
     outline_rows,
 )
 from fleettui.view.model_summary import legend_cells, models_state, models_summary, no_model
-from fleettui.view.sorting import SortOrder
+from fleettui.view.sorting import SortOrder, order_from
 from fleettui.view.text import cell_width
 from model_fleets import crowd, host, mixed_fleet
 
@@ -362,10 +361,10 @@ def test_every_sort_orders_every_line(sort: object) -> None:
 
 
 def test_a_sort_chosen_again_turns() -> None:
-    order = choose_model_sort(DEFAULT_ORDER, "expiry")
+    order = MODEL_SORTING.choose(DEFAULT_ORDER, "expiry")
     assert order == SortOrder("expiry", False)
-    assert choose_model_sort(order, "expiry") == SortOrder("expiry", True)
-    assert choose_model_sort(order, "nonsense") == order
+    assert MODEL_SORTING.choose(order, "expiry") == SortOrder("expiry", True)
+    assert MODEL_SORTING.choose(order, "nonsense") == order
 
 
 def test_moving_the_sort_goes_through_the_shown_columns() -> None:
@@ -387,11 +386,11 @@ def test_moving_the_sort_goes_through_the_shown_columns() -> None:
     ],
 )
 def test_a_sort_by_its_name(text: str, order: SortOrder) -> None:
-    assert model_order_from(text, DEFAULT_ORDER) == order
+    assert order_from(text, DEFAULT_ORDER, MODEL_SORTS) == order
 
 
 def test_a_sort_that_there_is_not_names_those_that_are() -> None:
-    assert str(model_order_from("beauty", DEFAULT_ORDER)).startswith(
+    assert str(order_from("beauty", DEFAULT_ORDER, MODEL_SORTS)).startswith(
         "nothing is called 'beauty' to sort by; there"
     )
 

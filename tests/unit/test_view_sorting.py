@@ -14,9 +14,9 @@ from fleettui.model.unknown import Unknown
 from fleettui.view.columns import COLUMNS
 from fleettui.view.sorting import (
     IDLE_S,
+    MACHINE_SORTING,
     SORTS,
     SortOrder,
-    choose_sort,
     keep_order,
     may_reorder,
     next_sort,
@@ -40,7 +40,7 @@ def test_every_column_can_be_sorted_by_and_every_sort_has_a_column() -> None:
 
 
 def test_a_drawn_column_sorts_by_the_figures_it_is_drawn_from() -> None:
-    assert choose_sort(SortOrder(), "trend") == SortOrder("gpu", True)
+    assert MACHINE_SORTING.choose(SortOrder(), "trend") == SortOrder("gpu", True)
     assert next_sort(SortOrder("gpu", True), ["gpu", "trend", "models"]).column == "models"
 
 
@@ -64,7 +64,7 @@ def test_health_sorts_by_severity() -> None:
      ("power", "dora"), ("models", "dora"), ("ram", "spark"), ("age", "pve52")],
 )  # fmt: skip
 def test_the_largest_comes_first_where_a_column_starts_that_way(key: str, first: str) -> None:
-    order = choose_sort(SortOrder(), key)
+    order = MACHINE_SORTING.choose(SortOrder(), key)
     assert order.is_descending
     assert names(order)[0] == first
 
@@ -101,13 +101,13 @@ def test_equals_stay_in_natural_order_in_both_directions() -> None:
 def test_an_unknown_sort_is_the_order_of_names() -> None:
     assert names(SortOrder("xyzzy", True)) == names(SortOrder())
     assert sort_named("xyzzy") is None
-    assert choose_sort(SortOrder("gpu"), "xyzzy") == SortOrder("gpu")
+    assert MACHINE_SORTING.choose(SortOrder("gpu"), "xyzzy") == SortOrder("gpu")
 
 
 def test_choosing_again_turns_the_order() -> None:
-    order = choose_sort(SortOrder(), "cpu")
+    order = MACHINE_SORTING.choose(SortOrder(), "cpu")
     assert order == SortOrder("cpu", True)
-    assert choose_sort(order, "cpu") == SortOrder("cpu", False)
+    assert MACHINE_SORTING.choose(order, "cpu") == SortOrder("cpu", False)
 
 
 def test_next_and_previous_column_among_those_shown() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fleettui.model.order import natural_key
 from fleettui.view.columns import known_value
 from fleettui.view.model_matrix import ModelLine
-from fleettui.view.sorting import SortOrder
+from fleettui.view.sorting import Sorting, SortOrder
 
 
 class ModelSort(NamedTuple):
@@ -49,16 +49,6 @@ def model_sort_named(key: str) -> ModelSort | None:
     return _BY_KEY.get(key)
 
 
-def choose_model_sort(order: SortOrder, key: str) -> SortOrder:
-    """A sort chosen in the menu or by its header; chosen again it turns. An unknown key changes nothing."""
-    sort = _BY_KEY.get(key)
-    if sort is None:
-        return order
-    if key == order.column:
-        return order._replace(is_descending=not order.is_descending)
-    return SortOrder(key, sort.is_descending_first)
-
-
 def next_model_sort(order: SortOrder, shown: Sequence[str], step: int = 1) -> SortOrder:
     """The sort of the next column (step 1) or of the one before (-1) among the shown ones, around the end."""
     sorts = [sort for sort in MODEL_SORTS if sort.column in shown]
@@ -67,6 +57,9 @@ def next_model_sort(order: SortOrder, shown: Sequence[str], step: int = 1) -> So
     keys = [sort.key for sort in sorts]
     place = (keys.index(order.column) + step) % len(keys) if order.column in keys else 0
     return SortOrder(keys[place], sorts[place].is_descending_first)
+
+
+MODEL_SORTING = Sorting(MODEL_SORTS, model_sort_named, next_model_sort)
 
 
 def sort_lines(lines: Iterable[ModelLine], order: SortOrder) -> list[ModelLine]:
@@ -80,19 +73,3 @@ def sort_lines(lines: Iterable[ModelLine], order: SortOrder) -> list[ModelLine]:
     rest = [line for line in named if sort.order(line) is None]
     known.sort(key=lambda pair: pair[0], reverse=order.is_descending)
     return [line for _, line in known] + rest
-
-
-def model_order_from(text: str, before: SortOrder) -> SortOrder | str:
-    """The order that `vram`, `next expiry` or `name desc` names; else a sentence that says what is wrong."""
-    *words, last = text.split() or [""]
-    is_descending = _DIRECTIONS.get(last.lower())
-    name = " ".join(words if is_descending is not None and words else (*words, last)).lower()
-    sort = next((item for item in MODEL_SORTS if name in {item.key, item.title.lower()}), None)
-    if sort is None:
-        return f"nothing is called {name!r} to sort by; there are {', '.join(_BY_KEY)}"
-    if is_descending is not None:
-        return SortOrder(sort.key, is_descending)
-    return before if sort.key == before.column else SortOrder(sort.key, sort.is_descending_first)
-
-
-_DIRECTIONS = {"desc": True, "descending": True, "down": True, "asc": False, "ascending": False, "up": False}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 from fleettui.model.order import natural_key
 from fleettui.model.snapshot import MachineSnapshot
@@ -29,6 +29,17 @@ class Sort(NamedTuple):
     """Key of the column that shows it."""
     order: SortKey
     is_descending_first: bool
+
+
+class Sortable(Protocol):
+    """A `Sort` of whatever list."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def is_descending_first(self) -> bool: ...
 
 
 class SortOrder(NamedTuple):
@@ -70,15 +81,46 @@ def sort_named(key: str) -> Sort | None:
     return _BY_KEY.get(_SORTS_AS.get(key, key))
 
 
-def choose_sort(order: SortOrder, key: str) -> SortOrder:
-    """A sort chosen in the menu or by its header: from its usual end first, turned when chosen again.
-    An unknown key changes nothing."""
-    sort = sort_named(key)
+class Sorting(NamedTuple):
+    """How a list is sorted."""
+
+    sorts: Sequence[Sortable]
+    """In the order of the menu."""
+    named: Callable[[str], Sortable | None]
+    """The sort of a key."""
+    next: Callable[[SortOrder, Sequence[str], int], SortOrder]
+    """The sort of the next column (1) or of the one before (-1) among those shown."""
+
+    def choose(self, order: SortOrder, key: str) -> SortOrder:
+        """A sort chosen in the menu or by its header: from its usual end first, turned when chosen again.
+        An unknown key changes nothing."""
+        sort = self.named(key)
+        if sort is None:
+            return order
+        if sort.key == order.column:
+            return order._replace(is_descending=not order.is_descending)
+        return SortOrder(sort.key, sort.is_descending_first)
+
+
+def order_from(text: str, before: SortOrder, sorts: Sequence[Sortable]) -> SortOrder | str:
+    """The order that `vram`, `vram used` or `power asc` names; else a sentence that says what is wrong."""
+    *words, last = text.split() or [""]
+    is_descending = _DIRECTIONS.get(last.lower())
+    name = " ".join(words if is_descending is not None and words else (*words, last)).lower()
+    named = {sort.title.lower(): sort for sort in sorts} | {sort.key: sort for sort in sorts}
+    sort = named.get(name) or named.get(name.replace(" ", "_"))
     if sort is None:
-        return order
-    if sort.key == order.column:
-        return order._replace(is_descending=not order.is_descending)
-    return SortOrder(sort.key, sort.is_descending_first)
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, list(named), 1, 0.5)
+        known = f"there are {', '.join(sort.key for sort in sorts)}"
+        return f"nothing is called {name!r} to sort by; {f'did you mean {near[0]}?' if near else known}"
+    if is_descending is not None:
+        return SortOrder(sort.key, is_descending)
+    return before if sort.key == before.column else SortOrder(sort.key, sort.is_descending_first)
+
+
+_DIRECTIONS = {"desc": True, "descending": True, "down": True, "asc": False, "ascending": False, "up": False}
 
 
 def next_sort(order: SortOrder, shown: Sequence[str], step: int = 1) -> SortOrder:
@@ -91,6 +133,9 @@ def next_sort(order: SortOrder, shown: Sequence[str], step: int = 1) -> SortOrde
     index = (keys.index(place) + step) % len(keys) if place in keys else (0 if step > 0 else -1)
     sort = _BY_KEY[keys[index]]
     return order if sort.key == order.column else SortOrder(sort.key, sort.is_descending_first)
+
+
+MACHINE_SORTING = Sorting(SORTS, sort_named, next_sort)
 
 
 def sort_machines(machines: Iterable[MachineSnapshot], order: SortOrder, now: float) -> list[MachineSnapshot]:

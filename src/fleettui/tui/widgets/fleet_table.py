@@ -5,19 +5,12 @@ from __future__ import annotations
 from textual import events
 from textual.message import Message
 
-from fleettui.tui.widgets.cursor_view import CursorView
+from fleettui.tui.widgets.group_table import GroupTable
 from fleettui.view.rows import Row
 
 
-class FleetTable(CursorView[Row]):
-    """The first row of a group is the machine's own; when a row is gone the cursor goes there."""
-
-    class ToggleAsked(Message):
-        """The operator clicked the mark that expands a machine."""
-
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
+class FleetTable(GroupTable[Row]):
+    """The first row of a group is the machine's own."""
 
     class TagAsked(Message):
         """The operator clicked a machine while holding Ctrl."""
@@ -26,41 +19,16 @@ class FleetTable(CursorView[Row]):
             super().__init__()
             self.name = name
 
-    class HeaderClicked(Message):
-        """The operator clicked the header."""
-
-        def __init__(self, x: int) -> None:
-            super().__init__()
-            self.x = x
-
-    class ViewMoved(Message):
-        """Other rows came into view: by scrolling, or in another size."""
-
-        def can_replace(self, message: Message) -> bool:
-            return isinstance(message, FleetTable.ViewMoved)
-
     MARK_WIDTH = 4
     """Columns at the left that expand a machine when clicked."""
 
     @property
     def cursor_machine(self) -> str | None:
         """Name of the machine under the cursor."""
-        row = self.cursor_line
-        return None if row is None else row.machine
+        return self.cursor_group
 
     def group_of(self, line: Row) -> str:
         return line.machine
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        if round(old_value) != round(new_value):
-            self.post_message(self.ViewMoved())
-
-    def on_resize(self) -> None:
-        self.post_message(self.ViewMoved())
-
-    def click_header(self, x: int) -> None:
-        self.post_message(self.HeaderClicked(x))
 
     def on_click(self, event: events.Click) -> None:
         """With Ctrl held a click tags; all else is the list's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.widgets.prompt import Question
@@ -39,7 +39,7 @@ class FilterLine:
     def question(
         self,
         text: str,
-        history: list[str],
+        history: Sequence[str],
         on_answer: Callable[[str], None],
         on_cancel: Callable[[], None],
     ) -> Question:
@@ -54,7 +54,7 @@ class FilterLine:
             hint_of=self._hint,
             is_wrong=self._is_wrong,
             complete=lambda typed: complete_line(typed, self._fleet_of()),
-            history=tuple(history),
+            history=history,
         )
 
     def _follow(self, text: str) -> None:

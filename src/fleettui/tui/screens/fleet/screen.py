@@ -6,13 +6,14 @@ from textual.app import ComposeResult
 
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
-from fleettui.tui.memory import flag_in, flags_in
-from fleettui.tui.screens.fleet.choosing import ChoosingScreen
+from fleettui.tui.memory import Part, flag_in, flags_in
+from fleettui.tui.screens.fleet.choosing import ChoosingMachines
 from fleettui.tui.screens.fleet.expansion import Expansion
 from fleettui.tui.screens.fleet.rows import FleetRows
 from fleettui.tui.screens.fleet.trends import Trends
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.fleet_table import FleetTable
+from fleettui.tui.widgets.group_table import GroupTable
 from fleettui.tui.widgets.notices import Notices
 from fleettui.tui.widgets.painting import Line
 from fleettui.tui.widgets.summary_line import SummaryLine
@@ -22,7 +23,7 @@ from fleettui.view.list_state import list_state, no_match
 from fleettui.view.rows import count_rows
 
 
-class FleetScreen(ChoosingScreen):
+class FleetScreen(ChoosingMachines):
     """All machines at a glance."""
 
     BINDINGS = bindings_for("fleet")
@@ -154,16 +155,16 @@ class FleetScreen(ChoosingScreen):
         others = 3 if self.has_class("-low") else 4  # summary, what is shown, footer, header
         return self.size.height - others - (notices + 1 if notices else 0)
 
-    def on_fleet_table_view_moved(self) -> None:
+    def on_group_table_view_moved(self) -> None:
         """Rows that come into view may be old; in another size everything may fit."""
         self.fleet_app.painter.paint_now()
 
     # What is remembered between runs
 
-    def restore(self) -> None:
-        super().restore()
-        part = self.fleet_app.memory.part(self.MEMORY)
+    def restore(self) -> Part:
+        part = super().restore()
         self._expansion.restore(flag_in(part, "everyone", None), flags_in(part, "opened"))
+        return part
 
     def remember(self) -> None:
         super().remember()
@@ -189,8 +190,8 @@ class FleetScreen(ChoosingScreen):
         if self.table.cursor_machine is not None:
             self._toggle(self.table.cursor_machine)
 
-    def on_fleet_table_toggle_asked(self, message: FleetTable.ToggleAsked) -> None:
-        self._toggle(message.name)
+    def on_group_table_toggle_asked(self, message: GroupTable.ToggleAsked) -> None:
+        self._toggle(message.group)
 
     def _toggle(self, name: str) -> None:
         self._expansion.toggle(name)

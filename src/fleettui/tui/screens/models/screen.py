@@ -63,7 +63,7 @@ class ModelsScreen(ChoosingModels):
     def on_resize(self) -> None:
         self.fleet_app.painter.paint_now()
 
-    def on_model_table_view_moved(self) -> None:
+    def on_group_table_view_moved(self) -> None:
         """Rows that come into view may be old."""
         self.fleet_app.painter.paint_now()
 
