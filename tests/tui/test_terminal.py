@@ -27,8 +27,18 @@ from fleettui.tui.app import run_dashboard
 from fleettui.tui.port import Look
 logging.basicConfig(handlers=[logging.NullHandler()])
 service = FakeService()
-if len(sys.argv) > 1:
+class Flags:
+    async def set_maintenance(self, names, **how):
+        return {}["broken"]
+    class book:
+        maintenance = {}
+fault = sys.argv[1] if len(sys.argv) > 1 else ""
+if fault == "action":
     service.poll_now = lambda name: {}["broken"]
+elif fault == "painting":
+    service.poll_now = lambda name: service.publish_exactly(({}["broken"] if name else object(),))
+elif fault == "work beside it":
+    service.flags = Flags()
 code = asyncio.run(run_dashboard(service, Look()))
 print("running" if service.is_running else "stopped")
 sys.exit(code)
@@ -77,7 +87,7 @@ def test_q_restores_the_terminal_and_stops_the_service() -> None:
     assert code == 0
     assert stdout == b"stopped\n"
     assert terminal.rindex(b"\x1b[?1049l") > terminal.index(b"\x1b[?1049h")
-    assert terminal.rindex(b"\x1b[?25h") > terminal.index(b"\x1b[?25l")
+    assert modes_left(terminal) == {}
     assert b"Traceback" not in terminal
 
 
@@ -125,10 +135,27 @@ def test_no_color_writes_no_colors() -> None:
     assert b"\x1b[7" in terminal or b";7" in terminal  # the cursor is still seen
 
 
-def test_an_error_of_ours_is_a_sentence_not_a_traceback() -> None:
-    terminal, stdout, code = run_on_terminal("broken", until=b"pve52", then=b"r")
+def modes_left(written: bytes) -> dict[bytes, bytes]:
+    """Modes of the terminal that are not as they were: `h` on, `l` off."""
+    last = {
+        mode: way
+        for modes, way in re.findall(rb"\x1b\[\?([\d;]+)([hl])", written)
+        for mode in modes.split(b";")
+    }
+    assert last, "modes were set"
+    return {mode: way for mode, way in last.items() if (way == b"h") != (mode in (b"25", b"7"))}
+
+
+@pytest.mark.parametrize(("fault", "key"), [("action", b"r"), ("painting", b"r"), ("work beside it", b"m")])
+def test_an_error_of_ours_is_a_sentence_not_a_traceback_and_gives_the_terminal_back(
+    fault: str, key: bytes
+) -> None:
+    terminal, stdout, code = run_on_terminal(fault, until=b"pve52", then=key)
     last = terminal[terminal.rindex(b"\x1b[?1049l") :]
     assert code == 1
     assert stdout == b"stopped\n"
-    assert b"the dashboard failed: KeyError" in last
+    assert b"the dashboard failed: " in last
     assert b"Traceback" not in terminal
+    assert modes_left(terminal) == {}
+    pushed = re.findall(rb"\x1b\[>\d+u", terminal)
+    assert len(pushed) == terminal.count(b"\x1b[<u"), "the keyboard speaks as before"
