@@ -38,9 +38,7 @@ def log_to_file(folders: Folders) -> None:
     )
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        handler = (
-            logging.NullHandler()
-        )  # no reason to show no dashboard; a notice says that nothing is stored
+    except OSError:  # no reason to show no dashboard; a notice says that nothing is stored
+        handler = logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -6,13 +6,15 @@ import logging
 import os
 from typing import ClassVar
 
+from rich.text import Text
 from textual.command import CommandPalette
 
 from fleettui.tui.ascii import ASCII_CLASS, ASCII_CSS, use_scrollbars
 from fleettui.tui.port import Look
-from fleettui.tui.terminal import TerminalApp, TerminalDriver
 from fleettui.tui.style_cache import let_go_of_closed_widgets
+from fleettui.tui.terminal import TerminalApp, TerminalDriver
 from fleettui.tui.themes import ANSI, DARK, THEMES, tone_variables
+from fleettui.view.text import clean
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +36,8 @@ class DressedApp(TerminalApp):
         self.look = look or Look()
         if not self.look.has_color:
             os.environ["NO_COLOR"] = "1"  # Textual's own switch: it drops colours from all it writes
-        elif not os.environ.get("NO_COLOR"):
-            os.environ.pop(
-                "NO_COLOR", None
-            )  # set to nothing it asks for nothing; Textual looks only at its name
+        elif not os.environ.get("NO_COLOR"):  # set to nothing; Textual sees its name alone
+            os.environ.pop("NO_COLOR", None)
         self.has_color = "NO_COLOR" not in os.environ
         """False: a theme would change nothing."""
         super().__init__(driver_class=self.DRIVER, ansi_color=None if self.has_color else True)
@@ -72,7 +72,5 @@ class DressedApp(TerminalApp):
         """An error of ours: the operator gets a sentence, the log gets the traceback."""
         error = self._exception
         log.critical("%s failed", self.WHAT, exc_info=error)
-        self.panic(
-            f"fleettui: {self.WHAT} failed: {type(error).__name__}: {error}\n"
-            f"fleettui.log in the state folder says where; {self.INSTEAD}."
-        )
+        said = clean(f"fleettui: {self.WHAT} failed: {type(error).__name__}: {error}")
+        self.panic(Text(f"{said}\nfleettui.log in the state folder says where; {self.INSTEAD}."))

@@ -117,9 +117,8 @@ class Painting:
                 else:
                     style += Style(bgcolor=ground.bgcolor, bold=ground.bold)
             sample = [Segment("x", style)]
-            for (
-                line_filter
-            ) in widget.get_line_filters():  # no colours, dim: once for a style, not for each line
+            # No colours, dim: once for a style, not for each line.
+            for line_filter in widget.get_line_filters():
                 sample = line_filter.apply(sample, widget.background_colors[1])
             style = self._styles[tone, backdrop] = sample[0].style or Style.null()
         return style
