@@ -44,4 +44,4 @@ def detail_lines(
 
 def _rule(width: int, room: DetailRoom, glyphs: Glyphs) -> tuple[Cells, ...]:
     """What sets it apart from the list, over the scrollbar's column too; nothing on a low screen."""
-    return ((Cell(("-" if glyphs.is_ascii else "─") * (width + 1), "faint"),),) if room.has_rule else ()
+    return ((Cell(glyphs.rule * (width + 1), "faint"),),) if room.has_rule else ()

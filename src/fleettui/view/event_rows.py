@@ -229,5 +229,4 @@ def _day_cells(day: int, layout: EventLayout) -> Cells:
     word = {0: "today, ", 1: "yesterday, "}.get(ago, "")
     date = "{:04d}-{:02d}-{:02d}".format(*civil_date(day * _DAY_S))
     title = f" {word}{_DAYS[day % 7]} {date} "
-    rule = "-" if layout.glyphs.is_ascii else "─"
-    return (Cell(title, "title"), Cell(rule * max(0, layout.width - len(title) - 1), "faint"))
+    return (Cell(title, "title"), Cell(layout.glyphs.rule * max(0, layout.width - len(title) - 1), "faint"))

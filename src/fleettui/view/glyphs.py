@@ -38,6 +38,8 @@ class Glyphs:
     up: str = "↑"
     dot: str = "·"
     dash: str = "–"
+    rule: str = "─"
+    """Sets things apart, repeated over the width."""
     ellipsis: str = "…"
     is_ascii: bool = False
 
@@ -79,6 +81,7 @@ ASCII = Glyphs(
     up="^",
     dot="-",
     dash="-",
+    rule="-",
     ellipsis="~",
     is_ascii=True,
 )

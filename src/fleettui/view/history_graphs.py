@@ -121,9 +121,8 @@ def _shape_for(width: int) -> _Shape:
 
 def _head(shape: _Shape, span: Span, used: int, glyphs: Glyphs) -> Cells:
     """The axis over the `used` columns that have values."""
-    rule = "-" if glyphs.is_ascii else "─"
     words = used - cell_width(span.text) - len("now") - 2
-    axis = f"{span.text} {rule * words} now" if words > 0 else "now"
+    axis = f"{span.text} {glyphs.rule * words} now" if words > 0 else "now"
     titles = [Cell(title, "title") for title in ("mean", "max", "scale")]
     graph = fit_cells((Cell(axis, "title"),), shape.graph, "right", "")
     return _line(shape, Cell(""), Cell("now", "title"), graph, *titles)

@@ -106,5 +106,7 @@ def _row(line: LogLine, layout: LogLayout) -> Cells:
 
 
 def _title(title: str, layout: LogLayout) -> Cells:
-    rule = "-" if layout.glyphs.is_ascii else "─"
-    return (Cell(f" {title} ", "title"), Cell(rule * max(0, layout.width - len(title) - 3), "faint"))
+    return (
+        Cell(f" {title} ", "title"),
+        Cell(layout.glyphs.rule * max(0, layout.width - len(title) - 3), "faint"),
+    )

@@ -138,7 +138,7 @@ def _is_fresh(snapshot: MachineSnapshot, engine: EngineReading, now: float, fres
     exact = snapshot.sources.get(f"{engine.kind}:{engine.port}")
     status = exact if exact is not None else snapshot.sources.get(engine.kind)
     age_s = None if status is None else status.age_s(now)
-    return engine.state in {"ok", "busy"} and (age_s is None or age_s <= max(fresh_s, _LATE_S))
+    return engine.is_answering and (age_s is None or age_s <= max(fresh_s, _LATE_S))
 
 
 def read_entries(

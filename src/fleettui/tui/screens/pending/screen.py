@@ -42,6 +42,7 @@ _FRAME = 4
 MOST_LISTED = 6
 LOW = 30
 """Lines of a screen that has none to spare."""
+_DEPENDING = ("approve", "reject", "read_key", "confirm")
 
 
 class _Asked(NamedTuple):
@@ -72,6 +73,8 @@ class PendingScreen(LiveDialog[None]):
         self._routes: dict[str, tuple[str, ...]] = {}
         self._asked: _Asked | None = None
         self._said: tuple[str, Tone] | None = None
+        self._offered: list[bool | None] = []
+        """Which of the actions that depend on the machine were offered when last painted."""
 
     def compose(self) -> ComposeResult:
         with Box():
@@ -116,7 +119,10 @@ class PendingScreen(LiveDialog[None]):
             self._wanted = None
         self._check_question()
         self._show_page(now)
-        self.refresh_bindings()
+        offered = [self.check_action(action, ()) for action in _DEPENDING]
+        if offered != self._offered:
+            self._offered = offered
+            self.refresh_bindings()
 
     def _show_page(self, now: float) -> None:
         look, machine = self.fleet_app.look, self.machine
@@ -130,9 +136,8 @@ class PendingScreen(LiveDialog[None]):
             is_low = self.size.height < LOW
             page = key_page(machine, offer, now, width, look.glyph_set, route, is_low=is_low)
         said = self._said_cells(width)
-        rule = "-" if look.glyph_set.is_ascii else "─"
         self.query_one("#rule", CellBlock).show_cells(
-            *([(Cell(rule * (outer - _FRAME), "faint"),)] if self._machines else [])
+            *([(Cell(look.glyph_set.rule * (outer - _FRAME), "faint"),)] if self._machines else [])
         )
         below: list[Cells] = [(), *said] if said or self.size.height >= LOW else []
         self.query_one("#said", CellBlock).show_cells(*below)
