@@ -216,6 +216,22 @@ def test_offline_in_maintenance_is_expected() -> None:
     assert "expected: in maintenance; next try in 12 s" in text
 
 
+def test_where_there_is_little_room_the_reason_comes_before_the_address() -> None:
+    error = "pve52.lan:22: connection refused; is sshd running there?"
+    offline = make_offline()
+    snapshot = judged(replace(offline, reasons=(), link=replace(offline.link, error=error)))
+    assert "pve52.lan:22: connection refused" in text_of(
+        machine_rows(snapshot, NOW, make_layout(132))[0].cells
+    )
+    assert " offline     connection refused" in text_of(machine_rows(snapshot, NOW, make_layout(80))[0].cells)
+
+
+@pytest.mark.parametrize("width", [80, 90, 100, 120, 160])
+def test_one_long_name_takes_no_models_away(width: int) -> None:
+    layout = make_layout(width, ["ada", "a-name-of-sixty-columns-" + "x" * 36])
+    assert layout.has("models")
+
+
 def test_the_next_try_counts_down_and_never_below_zero() -> None:
     layout = make_layout(120)
     for seconds, text in (

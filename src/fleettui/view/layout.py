@@ -88,8 +88,9 @@ def make_layout(
     choose from, None for all; `has_trend`: a history is kept."""
     shown = max((cell_width(clean(name)) for name in names), default=0)
     least = _MACHINE_MIN if width < ROOMY else _MACHINE_ROOMY
-    machine_width = min(max(shown + _MACHINE_INDENT, least), _MACHINE_MAX, max(12, width // 3))
     is_narrow, is_roomy = width < NARROW, width >= ROOMY
+    share = max(12, width // 3) if is_narrow else width // 4 - 1  # one long name hides no models of others
+    machine_width = min(max(shown + _MACHINE_INDENT, least), _MACHINE_MAX, share)
     gap = 2 if is_roomy else 1
     wanted = set(columns) if columns is not None else {column.key for column in COLUMNS}
     offered = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
 from fleettui.view.machine_view import MachineView
-from fleettui.view.text import clean
+from fleettui.view.text import cell_width, clean
 from fleettui.view.units import remaining
 
 
@@ -42,8 +42,12 @@ def _offline_cells(view: MachineView, width: int) -> Cells:
     tail = next_try_text(view)
     if is_expected:
         tail = f"; expected: in maintenance{tail}"
-    first = Cell(clean(text), "dim" if is_expected else "bad")
-    room = width - len(tail)
+    text, room = clean(text), width - len(tail)
+    if cell_width(text) > room and snapshot.link.address:
+        text = text.removeprefix(
+            f"{clean(snapshot.link.address)}: "
+        )  # the row says whose; what it is matters
+    first = Cell(text, "dim" if is_expected else "bad")
     if width_of((first,)) > room:
         if room < 20:
             return (first,)
