@@ -42,7 +42,7 @@ _FRAME = 4
 MOST_LISTED = 6
 LOW = 30
 """Lines of a screen that has none to spare."""
-_DEPENDING = ("approve", "reject", "read_key", "confirm")
+_DEPENDING = ("approve", "reject", "read_key", "confirm", "copy_line")
 
 
 class _Asked(NamedTuple):
@@ -198,6 +198,8 @@ class PendingScreen(LiveDialog[None]):
             return False
         if action == "confirm":
             return self._asked is not None
+        if action == "copy_line":
+            return machine is not None
         if action in {"approve", "reject", "read_key"}:
             if machine is None or machine.name in self.decisions.busy or self._asked is not None:
                 return False
