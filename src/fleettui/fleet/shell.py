@@ -75,7 +75,12 @@ class ShellOperations:
         public_key = None if pin is None else await desk.connector.read_public_key(machine, pin)
         if pin is None and len(addresses) == 1:
             return ShellCommand(ssh_command(machine), addresses[-1])
-        return await asyncio.to_thread(self._write, machine, public_key, addresses)
+        writing = asyncio.create_task(asyncio.to_thread(self._write, machine, public_key, addresses))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            with await writing:  # a thread cannot be cancelled: what it writes goes with us
+                raise
 
     def _pin_of(self, machine: Machine, address: str) -> str | None:
         """The approved fingerprint; None where known_hosts is the approval. Raises TrustError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
@@ -57,6 +58,7 @@ class EventPane(Vertical):
         self._typed: list[str] = []
         """Filters typed so far, oldest first."""
         self._timeline = Timeline()
+        self._unsubscribe: Callable[[], None] | None = None
         self._news = 0
         """How often something new was heard of."""
         self._made_of: tuple[int, ...] = ()
@@ -86,7 +88,8 @@ class EventPane(Vertical):
         self._unsubscribe = self.live_screen.fleet_app.service.events.subscribe(lambda _: self._hear())
 
     def on_unmount(self) -> None:
-        self._unsubscribe()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
 
     def _hear(self) -> None:
         """Events came: they are shown with the next painting, at once when somebody looks."""

@@ -8,6 +8,7 @@ from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.widgets.event_pane import EventPane
+from fleettui.view.text import clean
 
 
 class FleetTimeline(EventPane):
@@ -53,7 +54,7 @@ class EventsScreen(LiveScreen):
         if name is not None:
             self.fleet_app.open_machine(name)
         elif event is not None and event.machine:
-            self.notify(f"{event.machine} is no longer declared", markup=False)
+            self.notify(f"{clean(event.machine)} is no longer declared", markup=False)
 
     def on_cursor_view_opened(self) -> None:
         self.action_open()
