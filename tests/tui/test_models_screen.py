@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from textual.pilot import Pilot
 from tui_fleet import Clock, FakeService
 
@@ -316,14 +315,12 @@ async def test_an_empty_fleet_and_one_without_models() -> None:
         assert driver.models == ["llama3.1:70b"]
 
 
-@pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40), (200, 60), (20, 5), (1, 1)])
-async def test_any_size_and_every_key(size: tuple[int, int]) -> None:
-    async with models_screen(size=size) as driver:
-        await driver.press("X", "G", "j", "k", "pagedown", "pageup", "g", "full_stop", "o", "escape", "x")
-        for width, height in ((200, 60), (40, 12), size):
-            await driver.pilot.resize_terminal(width, height)
-            await driver.settle()
-        assert driver.models
+async def test_any_size_and_every_key() -> None:
+    async with models_screen(size=(1, 1)) as driver:
+        for size in ((1, 1), (20, 5), (40, 12), (80, 24), (200, 60), (120, 40)):
+            await driver.pilot.resize_terminal(*size)
+            await driver.press("X", "G", "j", "k", "pagedown", "pageup", "g", "full_stop", "x")
+            assert driver.models
 
 
 async def test_ascii_signs() -> None:

@@ -202,6 +202,7 @@ async def test_nobody_waits() -> None:
         assert panel.page.startswith("No machine waits for your decision.")
         await panel.press("a", "enter", "n", "r")
         assert panel.trust.asked == []
+        assert not panel.screen.check_action("copy_line", ()), "there is nothing to compare"
 
 
 # What is shown
@@ -446,9 +447,8 @@ async def test_hostile_words_stay_on_their_line() -> None:
         assert shown.isprintable()
 
 
-@pytest.mark.parametrize("size", [(40, 12), (20, 5), (1, 1), (300, 80)])
-async def test_no_size_breaks_it(size: tuple[int, int]) -> None:
-    async with dashboard(size=size) as panel:
+async def test_no_size_breaks_a_question() -> None:
+    async with dashboard(size=(1, 1)) as panel:
         await panel.press("a", "a", "escape", "j", "a", "j", "escape")
         await panel.pilot.resize_terminal(80, 24)
         await panel.settle()

@@ -416,7 +416,7 @@ async def test_nothing_matches() -> None:
 
 
 @pytest.mark.parametrize("name", [None, "llama3.1:70b"])
-@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 6), (3, 2), (1, 1), (120, 8)])
+@pytest.mark.parametrize("size", [(40, 12), (200, 60), (20, 6), (1, 1)])
 async def test_no_size_breaks_it(size: tuple[int, int], name: str | None) -> None:
     async with picker(model_name=name, size=size) as driver:
         width = driver.app.view.size.width

@@ -1,4 +1,6 @@
-"""Pictures of the screens: the clock stands still, the fleet is the sample one."""
+"""A few pictures as a terminal shows them: the clock stands still, the fleet is the sample one.
+
+What stands on every screen, in every size and under every theme, is compared as text in test_screens."""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ from tui_fleet import PROBLEM, Clock, FakeService, fleet
 from fleettui.tui.app import FleetApp
 from fleettui.tui.port import Look
 from fleettui.tui.themes import DARK, LIGHT
-
-SIZES = [(80, 24), (200, 60)]
+from fleettui.tui.themes.own import COLORBLIND_DARK
 
 
 def app_of(theme: str, **look: object) -> FleetApp:
@@ -25,20 +26,11 @@ async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("theme", [DARK, LIGHT])
+@pytest.mark.parametrize(
+    ("theme", "size"), [(DARK, (80, 24)), (LIGHT, (200, 60)), (COLORBLIND_DARK, (120, 40))]
+)
 def test_fleet(snap_compare, theme: str, size: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
     assert snap_compare(app_of(theme), terminal_size=size, run_before=settle)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_machine(snap_compare, size: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
-    async def open_machine(pilot: Pilot[None]) -> None:
-        await settle(pilot)
-        await pilot.press("enter")
-        await settle(pilot)
-
-    assert snap_compare(app_of(DARK), terminal_size=size, run_before=open_machine)
 
 
 def test_small_terminal_with_a_problem(snap_compare) -> None:  # type: ignore[no-untyped-def]

@@ -112,9 +112,10 @@ async def test_help_does_not_speak_of_it(place: str) -> None:
 async def test_without_it_every_one_of_them_is_somewhere() -> None:
     """The tests above would pass on actions that are nowhere."""
     seen: set[str] = set()
-    for place in PLACES:
-        app = make_app(is_readonly=False)
-        async with app.run_test(size=(200, 50)) as pilot:
+    app = make_app(is_readonly=False)
+    async with app.run_test(size=(200, 50)) as pilot:
+        for place in PLACES:
+            app.show_top_screen(app.current_mode)
             await go_to(place, app, pilot)
             seen |= offered(app)
     assert {action.id for action in CHANGING} - WHILE_ASKED <= seen
