@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -126,3 +130,34 @@ async def test_readonly_opens_no_shell(tmp_path: Path) -> None:
     async with dashboard(tmp_path, Look(is_readonly=True)) as rig:
         await rig.press("s")
         assert rig.shells.asked == []
+
+
+KILLED = """
+import os, signal, sys, tty
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+os.setpgid(0, 0)
+os.tcsetpgrp(0, os.getpid())
+tty.setraw(0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+GIVES_IT = """
+import asyncio, os, sys, termios
+from fleettui.tui.shell import run_on_terminal
+os.close(os.open(os.ttyname(0), os.O_RDWR))  # a session's first terminal is the one that controls it
+before = termios.tcgetattr(0)
+code = asyncio.run(run_on_terminal((sys.executable, "-c", sys.argv[1])))
+print(code, os.tcgetpgrp(0) == os.getpgrp(), termios.tcgetattr(0) == before)
+"""
+
+
+def test_a_shell_that_is_killed_leaves_the_terminal_as_it_was() -> None:
+    ours, theirs = pty.openpty()
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", GIVES_IT, KILLED],
+            stdin=theirs, capture_output=True, start_new_session=True, timeout=60, check=False, text=True,
+        )  # fmt: skip
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert ended.stdout.split() == ["-9", "True", "True"], ended.stderr

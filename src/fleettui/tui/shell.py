@@ -6,9 +6,11 @@ import asyncio
 import os
 import shlex
 import signal
+import termios
 import time
+from asyncio.subprocess import Process
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
@@ -25,6 +27,8 @@ SSH_FAILED = 255
 """What ssh itself ends with when it could not connect; all else is the exit code of the far shell."""
 GLANCE_S = 3.0
 """What fails sooner has said why, and nobody could read it."""
+PARTING_S = 1.0
+"""For a program that is told to end."""
 NO_STATE = (
     "What was approved is kept in the state folder, and there is none: nobody logs in anywhere from here."
 )
@@ -98,12 +102,43 @@ class ShellKey:
 
 async def run_on_terminal(argv: tuple[str, ...]) -> int:
     """Run a program with this terminal to its end; its exit code. Ends it where the waiting is cancelled."""
-    process = await asyncio.create_subprocess_exec(*argv)
+    with _terminal_taken_back():
+        process = await asyncio.create_subprocess_exec(*argv)
+        try:
+            return await process.wait()
+        finally:
+            if process.returncode is None:
+                await _end(process)
+
+
+async def _end(process: Process) -> None:
+    """A shell that one types in pays no heed to SIGTERM."""
+    process.send_signal(signal.SIGHUP)
     try:
-        return await process.wait()
+        async with asyncio.timeout(PARTING_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+
+
+@contextmanager
+def _terminal_taken_back() -> Iterator[None]:
+    """Afterwards the terminal is as it was: who is killed leaves its modes to it, a shell itself in front."""
+    try:
+        modes = termios.tcgetattr(0)
+    except (OSError, termios.error):  # it is no terminal
+        yield
+        return
+    try:
+        yield
     finally:
-        if process.returncode is None:
-            process.terminate()
+        stops = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we may be in the background as yet
+        try:
+            with suppress(OSError, termios.error):
+                os.tcsetpgrp(0, os.getpgrp())
+                termios.tcsetattr(0, termios.TCSANOW, modes)
+        finally:
+            signal.signal(signal.SIGTTOU, signal.SIG_DFL if stops is None else stops)
 
 
 async def _enter() -> None:
