@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import NOW, make_card, make_fleet, make_snapshot
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-from fleettui.tui.screens.fleet.listing import Listing
+from fleettui.tui.screens.fleet.listing import MachineListing
 from fleettui.tui.screens.fleet.tags import Tags
 from fleettui.tui.sort_menu import sort_menu
 from fleettui.tui.typed import MOST_KEPT, note_line
@@ -36,18 +36,18 @@ def fleet_of(**busy: int) -> FleetSnapshot:
     return make_fleet(*(gpu(name, value) for name, value in busy.items()))
 
 
-def names(listing: Listing) -> list[str]:
+def names(listing: MachineListing) -> list[str]:
     return [item.name for item in listing.shown]
 
 
-def by_load() -> Listing:
-    listing = Listing()
+def by_load() -> MachineListing:
+    listing = MachineListing()
     listing.set_order(SortOrder("gpu", True))
     return listing
 
 
 def test_nothing_is_worked_out_twice() -> None:
-    listing, fleet = Listing(), fleet_of(a=10, b=20)
+    listing, fleet = MachineListing(), fleet_of(a=10, b=20)
     listing.set_filter(filter_of("util>5"))
     for _ in range(10):
         listing.arrange(fleet, NOW + 0.05, "a", BUSY_S)
@@ -68,7 +68,7 @@ def test_without_a_filter_the_clock_asks_nothing() -> None:
 
 
 def test_the_filter_counts_what_matches() -> None:
-    listing = Listing()
+    listing = MachineListing()
     listing.set_filter(filter_of("util>15"))
     listing.arrange(fleet_of(a=10, b=20, c=30), NOW, None, BUSY_S)
     assert (names(listing), listing.matching) == (["b", "c"], 2)
@@ -107,7 +107,7 @@ def test_newer_values_are_shown_in_the_old_places() -> None:
 
 
 def test_what_stops_matching_leaves_unless_the_cursor_is_on_it() -> None:
-    listing = Listing()
+    listing = MachineListing()
     listing.set_filter(filter_of("util<50"))
     listing.arrange(fleet_of(a=1, b=2, c=3), NOW, "b", BUSY_S)
     busy = fleet_of(a=90, b=90, c=3)
@@ -118,7 +118,7 @@ def test_what_stops_matching_leaves_unless_the_cursor_is_on_it() -> None:
 
 
 def test_it_leaves_when_one_rests_and_when_it_is_gone() -> None:
-    listing = Listing()
+    listing = MachineListing()
     listing.set_filter(filter_of("util<50"))
     listing.arrange(fleet_of(a=1, b=2), NOW, "b", BUSY_S)
     busy = fleet_of(a=1, b=90)
@@ -132,7 +132,7 @@ def test_it_leaves_when_one_rests_and_when_it_is_gone() -> None:
 
 
 def test_a_filter_that_is_asked_for_hides_the_machine_under_the_cursor_too() -> None:
-    listing, fleet = Listing(), fleet_of(a=1, b=2)
+    listing, fleet = MachineListing(), fleet_of(a=1, b=2)
     listing.arrange(fleet, NOW, "b", BUSY_S)
     listing.set_filter(filter_of("name=a"))
     listing.arrange(fleet, NOW, "b", BUSY_S)
@@ -147,7 +147,7 @@ def test_a_filter_that_is_asked_for_hides_the_machine_under_the_cursor_too() -> 
 def test_the_row_under_the_cursor_is_never_pushed_down(
     steps: list[dict[str, int]], text: str, key: str
 ) -> None:
-    listing = Listing()
+    listing = MachineListing()
     listing.set_filter(filter_of(text))
     listing.set_order(SortOrder(key, True))
     listing.arrange(fleet_of(a=50, d=50, h=50), NOW, "d", BUSY_S)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic
 
 from textual import events
 
+from fleettui.tui.listing import FilterT, Listing
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.memory import Part, flag_in, text_in, texts_in
 from fleettui.tui.sort_menu import sort_menu
@@ -16,37 +17,6 @@ from fleettui.tui.widgets.group_table import GroupTable
 from fleettui.tui.widgets.prompt import Question
 from fleettui.view.filter_language import FilterError
 from fleettui.view.sorting import Sorting, SortOrder, order_from
-
-
-class LineFilter(Protocol):
-    """A line that was read, ready to match."""
-
-    @property
-    def text(self) -> str:
-        """The line."""
-
-    @property
-    def is_empty(self) -> bool:
-        """True when everything matches because nothing is asked."""
-
-
-FilterT = TypeVar("FilterT", bound=LineFilter)
-
-
-class Chosen(Protocol[FilterT]):
-    """What is shown, and in which order."""
-
-    filter: FilterT
-    order: SortOrder
-
-    def ask(self) -> None:
-        """The operator asked for it: rows may take new places."""
-
-    def set_filter(self, wanted: FilterT) -> None:
-        """Show what matches."""
-
-    def set_order(self, order: SortOrder) -> None:
-        """Sort by it."""
 
 
 class ChoosingScreen(LiveScreen, Generic[FilterT]):
@@ -58,7 +28,7 @@ class ChoosingScreen(LiveScreen, Generic[FilterT]):
     SORT_TITLE: ClassVar[str]
     """Of the menu."""
 
-    listing: Chosen[FilterT]
+    listing: Listing[Any, Any, FilterT]
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fleettui.tui.choosing import ChoosingScreen
 from fleettui.tui.screens.fleet.filter_line import FilterLine
-from fleettui.tui.screens.fleet.listing import Listing
+from fleettui.tui.screens.fleet.listing import MachineListing
 from fleettui.tui.screens.fleet.tags import Tags
 from fleettui.tui.widgets.fleet_table import FleetTable
 from fleettui.tui.widgets.prompt import Question
@@ -25,7 +25,7 @@ class ChoosingMachines(ChoosingScreen[Filter]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.listing: Listing = Listing()
+        self.listing: MachineListing = MachineListing()
         self.tags = Tags()
 
     @property

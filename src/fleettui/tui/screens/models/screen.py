@@ -73,7 +73,7 @@ class ModelsScreen(ChoosingModels):
         """Paint what changed."""
         self.lines = self.index.lines_of(snapshot, now)
         layout = self._layout_for(snapshot)
-        shown = self.listing.arrange(self.lines, self.table.cursor_model, self.fleet_app.idle_s)
+        shown = self.listing.arrange(self.lines, now, self.table.cursor_model, self.fleet_app.idle_s)
         self._show_around(snapshot, now, layout)
         before = self._visible_models()
         self._show_rows(shown, now, layout, before)
