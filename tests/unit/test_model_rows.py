@@ -36,6 +36,7 @@ from fleettui.view.model_rows import (
     outline_rows,
 )
 from fleettui.view.model_summary import legend_cells, models_state, models_summary, no_model
+from fleettui.view.model_words import vram_cell
 from fleettui.view.sorting import SortOrder, order_from
 from fleettui.view.text import cell_width
 from model_fleets import crowd, host, mixed_fleet
@@ -500,3 +501,10 @@ def test_any_text_is_read_without_raising(text: str) -> None:
         found.select(ModelIndex().lines_of(make_fleet(host("ada", make_copy(gib=GIB / GIB))), NOW))
     else:
         assert 0 <= found.column <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("gib", "shown"), [(39.6, "39.6 GiB"), (999.9, "999.9 GiB"), (999.97, "1000 GiB"), (2812, "2812 GiB")]
+)
+def test_the_memory_of_many_copies_fits_its_column(gib: float, shown: str) -> None:
+    assert vram_cell(int(gib * GIB)).text == shown

@@ -31,8 +31,11 @@ def gib_whole(mib: Maybe[int]) -> str:
 
 
 def bytes_gib(count: Maybe[int]) -> str:
-    """Bytes as GiB with one decimal."""
-    return DASH if isinstance(count, Unknown) else f"{count / _GIB:.1f}"
+    """Bytes as GiB with one decimal, from 1000 on without."""
+    if isinstance(count, Unknown):
+        return DASH
+    gib = count / _GIB
+    return f"{gib:.1f}" if gib < 999.95 else f"{gib:.0f}"
 
 
 def kib_gib(kib: Maybe[int]) -> str:
