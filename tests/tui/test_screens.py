@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,6 +25,7 @@ from tui_fleet import NOW, PROBLEM, Clock, FakeService, fleet, machine, sample_m
 from fleettui.fleet.machine_log import LogUnavailable
 from fleettui.model.event import Event
 from fleettui.model.snapshot import MachineSnapshot
+from fleettui.tui import screens
 from fleettui.tui.app import FleetApp
 from fleettui.tui.pick.app import PickApp
 from fleettui.tui.pick.question import PickQuestion
@@ -206,6 +208,11 @@ async def come_to(screen: str, kind: Fleet, pilot: Pilot[Any]) -> None:
     for key in SCREENS[screen][1]:
         await pilot.press(key)
     await settle(pilot)
+
+
+def test_every_screen_is_looked_at() -> None:
+    folders = {path.parent.name for path in Path(screens.__path__[0]).glob("*/screen.py")}
+    assert folders == {screen.split()[0] for screen in SCREENS} & folders | {"menu"}, "a menu: sort"
 
 
 @pytest.mark.parametrize(("screen", "kind"), CASES, ids=[f"{screen}, {kind}" for screen, kind in CASES])
