@@ -17,10 +17,7 @@ from fleettui.view.sparkline import (
     braille_rows,
     graph_rows,
     marks_of,
-    push_mark,
-    scale_of,
     spark_cells,
-    spark_mark,
     spark_text,
     values_in,
 )
@@ -49,12 +46,6 @@ def test_beyond_the_scale_is_at_its_end() -> None:
     assert spark_text([-5, 250], 2) == "▁█"
     assert spark_text([30, 60, 90], 3, Scale(30, 90)) == "▁▅█"
     assert spark_text([7, 7], 2, Scale(5, 5)) == "▁▁"
-
-
-def test_a_scale_for_rates() -> None:
-    assert scale_of([3.0, NONE, 8.0]) == Scale(0, 8.0)
-    assert scale_of([0.2, 0.0]) == Scale(0, 1.0), "noise is not drawn as a mountain"
-    assert scale_of([NONE, float("nan")], floor=1e6) == Scale(0, 1e6)
 
 
 def test_ascii_has_the_same_levels() -> None:
@@ -114,16 +105,7 @@ def test_any_values_fill_exactly_the_width(
     assert [sign == GAP for sign in text[width - len(shown) :]] == gaps
 
 
-@given(VALUES, st.integers(1, 20), st.one_of(st.integers(0, 100), st.just(NONE)))
-def test_pushing_one_value_is_drawing_anew(
-    values: list[Maybe[float]], width: int, value: Maybe[float]
-) -> None:
-    assert push_mark(spark_text(values, width), value) == spark_text([*values, value], width)
-    assert push_mark("", value) == ""
-    assert len(spark_mark(value)) == 1
-
-
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=2))
 def test_a_larger_value_never_has_a_lower_sign(pair: list[float]) -> None:
     low, high = sorted(pair)
-    assert BLOCKS.index(spark_mark(low)) <= BLOCKS.index(spark_mark(high))
+    assert BLOCKS.index(spark_text([low], 1)) <= BLOCKS.index(spark_text([high], 1))

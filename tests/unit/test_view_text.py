@@ -13,7 +13,7 @@ from fleettui.view.bars import DEFAULT_THRESHOLDS, bar_cells, bar_text, tone_for
 from fleettui.view.cells import Cell, dimmed, fit_cells, text_of, width_of
 from fleettui.view.completion import shared_start
 from fleettui.view.glyphs import ASCII, UNICODE, glyphs_of
-from fleettui.view.text import cell_width, clean, clip, fit, fit_right, wrap
+from fleettui.view.text import cell_width, clean, clip, fit, wrap
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,6 @@ def test_clip_and_fit() -> None:
     assert clip("abc", 1) == "…"
     assert clip("abc", 0) == ""
     assert fit("ab", 4) == "ab  "
-    assert fit_right("日", 4) == "  日"
     assert clean("a\x1b[31mb\nc\u202e") == "a [31mb c "
 
 

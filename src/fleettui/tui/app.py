@@ -86,6 +86,7 @@ class FleetApp(RememberingApp):
 
     def on_mount(self) -> None:
         self._unsubscribe = self.service.subscribe(self._take_snapshot)
+        self.snapshot = self.service.snapshot  # of a fleet without machines no other may ever come
         self.set_interval(1.0, self.painter.request)
 
     def on_unmount(self) -> None:
@@ -116,6 +117,14 @@ class FleetApp(RememberingApp):
             self.push_screen(MachineScreen(name, tab))
         elif tab is not None:
             screen.call_later(screen.show_tab, tab)
+
+    def look_into(self, name: str) -> None:
+        """Show a machine; of one whose key waits for a decision there is nothing to see but that."""
+        machine = self.snapshot.find(name)
+        if machine is not None and machine.trust in {"pending", "key_changed"}:
+            self.open_pending(name)
+        elif machine is not None:
+            self.open_machine(name)
 
     def open_pending(self, name: str | None = None) -> None:
         """Show the machines that wait for a decision, with the cursor on that one."""

@@ -135,8 +135,3 @@ COLUMNS: tuple[Column, ...] = (
     ),
 )  # fmt: skip
 """In the order of the table."""
-
-
-def column_named(key: str) -> Column | None:
-    """The column of that key."""
-    return next((column for column in COLUMNS if column.key == key), None)

@@ -68,7 +68,6 @@ def copy_line_text(copy: LoadedModel, now: float) -> str:
 
 _PART_WIDTHS = (-9, -9, 14, 10, 6, 0)
 """Columns of size, GPU share, expiry, context, parameters, quantisation; negative: right-aligned."""
-PART_TITLES = ("size", "where", "expiry", "context", "params", "quant")
 
 
 def copy_parts(copy: LoadedModel, now: float) -> tuple[str, str, str, str, str, str]:

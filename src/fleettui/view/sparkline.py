@@ -45,26 +45,10 @@ class Scale:
 PERCENT = Scale()
 
 
-def scale_of(values: Values, floor: float = 1.0) -> Scale:
-    """From 0 to the largest known value, `floor` at least: for rates, which have no limit."""
-    known = [value for value in values if not isinstance(value, Unknown) and value - value == 0]
-    return Scale(0.0, max(floor, *known) if known else floor)
-
-
-def spark_mark(value: Maybe[float], scale: Scale = PERCENT, marks: str = BLOCKS) -> str:
-    """The sign of one value."""
-    return spark_text((value,), 1, scale, marks)
-
-
 def spark_text(values: Values, width: int, scale: Scale = PERCENT, marks: str = BLOCKS) -> str:
     """`width` signs, one for each of the newest values; blanks in front where there are fewer."""
     levels = _levels(values, width, scale, len(marks))
     return "".join([GAP if level is None else marks[level] for level in levels])
-
-
-def push_mark(text: str, value: Maybe[float], scale: Scale = PERCENT, marks: str = BLOCKS) -> str:
-    """The sparkline moved on by one value: nothing but the new sign is worked out."""
-    return text[1:] + spark_mark(value, scale, marks) if text else text
 
 
 def marks_of(glyphs: Glyphs) -> str:

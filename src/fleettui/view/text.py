@@ -55,12 +55,6 @@ def fit(text: str, width: int, ellipsis: str = "…") -> str:
     return text + " " * (width - cell_width(text))
 
 
-def fit_right(text: str, width: int, ellipsis: str = "…") -> str:
-    """Exactly `width` columns, right-aligned."""
-    text = clip(text, width, ellipsis)
-    return " " * (width - cell_width(text)) + text
-
-
 def clean(text: str) -> str:
     """One line of printable text: whatever came from elsewhere cannot move the cursor or the columns."""
     if text.isprintable():

@@ -176,12 +176,8 @@ class FleetScreen(ChoosingMachines):
     # Actions
 
     def action_open(self) -> None:
-        name = self.table.cursor_machine
-        machine = None if name is None else self.fleet_app.snapshot.find(name)
-        if machine is not None and machine.trust in {"pending", "key_changed"}:
-            self.fleet_app.open_pending(machine.name)  # there is nothing to see of it but its key
-        elif name is not None:
-            self.fleet_app.open_machine(name)
+        if self.table.cursor_machine is not None:
+            self.fleet_app.look_into(self.table.cursor_machine)
 
     def on_cursor_view_opened(self) -> None:
         self.action_open()

@@ -141,20 +141,13 @@ class ModelsScreen(ChoosingModels):
         if row is None:
             return
         if row.machine is not None:
-            self._open_machine(row.machine)
+            self.fleet_app.look_into(row.machine)
             return
         if row.model not in self.opened:
             self.toggle(row.model)
         first = next((item for item in self.table.lines if item.model == row.model and item.machine), None)
         if first is not None:
             self.table.move_to(first.key)
-
-    def _open_machine(self, name: str) -> None:
-        machine = self.fleet_app.snapshot.find(name)
-        if machine is not None and machine.trust in {"pending", "key_changed"}:
-            self.fleet_app.open_pending(name)  # there is nothing to see of it but its key
-        elif machine is not None:
-            self.fleet_app.open_machine(name)
 
     def on_cursor_view_opened(self) -> None:
         """Two clicks: on a sign of the matrix to that machine, elsewhere as Enter."""
@@ -165,4 +158,4 @@ class ModelsScreen(ChoosingModels):
             return
         line = next((item for item in self.lines if item.key == row.model), None)
         if line is not None and any(holding.machine == machine for holding in line.holdings):
-            self._open_machine(machine)
+            self.fleet_app.look_into(machine)
