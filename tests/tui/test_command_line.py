@@ -16,6 +16,7 @@ from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.typed import MOST_KEPT
 from fleettui.tui.widgets.box import Box
+from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
@@ -213,6 +214,18 @@ async def test_no_sentence_of_the_help_is_cut(size: tuple[int, int]) -> None:
         await pilot.pause()
         texts = [text_of(line.cells) for line in view.lines]
         assert max(map(cell_width, texts)) <= view.scrollable_content_region.width
+
+
+async def test_no_toast_lies_on_what_is_typed_or_on_its_hint() -> None:
+    async with app().run_test(size=(80, 24), notifications=True) as pilot:
+        pilot.app.notify("something happened " * 9, timeout=600)
+        await pilot.pause()
+        await press(pilot, "colon", *"re")
+        lines = [strip.text for strip in pilot.app.screen._compositor.render_strips()]
+        assert any("something happened" in line for line in lines)
+        hint = prompt_of(pilot).query_one("#prompt-hint", CellBlock)
+        assert lines[-2].rstrip() == hint.text.rstrip() != ""
+        assert lines[-1].split() == [":", "re"]
 
 
 async def test_a_menu_begins_at_what_holds_and_answers_what_is_taken() -> None:

@@ -318,14 +318,14 @@ async def test_by_the_names_of_the_actions(way: str) -> None:
 
 async def test_events_that_are_not_kept_are_told() -> None:
     service = service_with(*many(3))
-    service.events.error = "the state file is full"
+    service.events.error = "events are not stored: the state file is full"
     app = FleetApp(service, clock=Clock())
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        assert "events are not kept: the state file is full" in title(app)
+        assert " events are not stored: the state file is full" in title(app)
         service.events.error = None
         await settle(pilot)
-        assert "not kept" not in title(app)
+        assert "not stored" not in title(app)
 
 
 async def test_nothing_happened_yet() -> None:

@@ -115,6 +115,16 @@ async def test_what_has_no_room_is_seen_to_be_cut(glyphs: str, sign: str) -> Non
         assert block.render_line(0).cell_length == 40
 
 
+async def test_what_was_published_while_the_dashboard_came_up_is_shown() -> None:
+    service = FakeService()
+    app = FleetApp(service, clock=Clock())
+    service.publish_exactly(())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.painter.paint_now()
+        assert "add one file for each machine" in app.screen.query_one("#notices", CellBlock).text
+
+
 @pytest.fixture
 def service() -> FakeService:
     return FakeService(fleet(rack(24)))

@@ -29,7 +29,9 @@ class DressedApp(TerminalApp):
     """What the operator can do then."""
     DRIVER: ClassVar[type[TerminalDriver]] = TerminalDriver
     DEFAULT_CSS = f"""
-    DressedApp {{{ASCII_CSS}}}
+    DressedApp {{{ASCII_CSS}
+        & ToastRack {{ margin-bottom: 2; }}
+    }}
     """
 
     def __init__(self, look: Look | None = None) -> None:

@@ -138,7 +138,9 @@ class EventPane(Vertical):
         room = max(0, width - width_of(right))
         lines: list[Cells] = [(*fit_cells(left, room, "left", glyphs.ellipsis), *right)]
         if error is not None:
-            text = f" {glyphs.unhealthy} events are not kept: {clean(error)}"
+            said = clean(error)
+            start = "" if said.startswith("events ") else "events are not kept: "
+            text = f" {glyphs.unhealthy} {start}{said}"
             lines.append(fit_cells((Cell(text, "warn"),), width, "left", glyphs.ellipsis))
         self._title.show_cells(*lines)
 
