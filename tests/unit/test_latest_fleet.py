@@ -113,6 +113,24 @@ async def test_a_writer_that_falls_silent_is_replaced_by_polls_of_our_own(tmp_pa
         assert rig.services == 1
 
 
+async def test_that_nobody_can_be_asked_is_told(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.store(age_s=0.0, interval_s=0.3)
+
+    asked = asyncio.Event()
+
+    def service() -> FleetService:
+        asked.set()
+        raise OSError("no more files can be opened")
+
+    latest = LatestFleet(str(rig.machines), str(rig.state), service)
+    await latest.start()
+    await asyncio.wait_for(asked.wait(), 30)
+    await latest.stop()
+    await asyncio.sleep(0)
+    assert latest.error == "what is shown grew old: OSError: no more files can be opened"
+
+
 async def test_old_news_are_shown_as_being_asked_until_the_machine_answers(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.store(age_s=3600.0)

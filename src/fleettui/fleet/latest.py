@@ -4,6 +4,7 @@ else what is polled here. Nothing is stored."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from fleettui.store.snapshots import StoredFleet, load_for_routing
 
 if TYPE_CHECKING:
     from fleettui.fleet.service import FleetService
+
+log = logging.getLogger(__name__)
 
 FOLLOW_S = 0.5
 """Between two looks at what is stored: 2 ms each for 64 machines."""
@@ -38,7 +41,7 @@ class LatestFleet:
         self.machines_dir = machines_dir
         self.state_dir = state_dir
         self.error: str | None = None
-        """Why what is stored cannot be read; host keys that were approved are not known then either."""
+        """Why what is stored cannot be read, and no approved host key is known then; or why nobody is asked."""
         self._make_service = make_service
         self._clock = clock
         self._service: FleetService | None = None
@@ -80,6 +83,7 @@ class LatestFleet:
             self._has_settled = True
             self._publish(self._stored.fleet)
             self._following = asyncio.create_task(self._follow())
+            self._following.add_done_callback(self._note_end)
         else:
             await self._poll()
 
@@ -124,6 +128,13 @@ class LatestFleet:
                 self._publish(newer.fleet)
             self._stored = newer
         await self._poll()
+
+    def _note_end(self, following: asyncio.Task[None]) -> None:
+        """Nobody waits for it: that it failed would never be told."""
+        error = None if following.cancelled() else following.exception()
+        if error is not None:
+            log.error("the fleet is not followed any more", exc_info=error)
+            self.error = f"what is shown grew old: {type(error).__name__}: {error}"
 
     async def _poll(self) -> None:
         stored = self._stored
