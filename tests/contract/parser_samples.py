@@ -64,6 +64,20 @@ OWN_SAMPLES: Mapping[str, bytes] = {
     "command": loop_command("facts", "0123456789abcdef").encode(),
     "running": b'{"running":[{"model":"m1","state":"ready","cmd":"llama-server --api-key s3cret","proxy":"http://localhost:9999","ttl":300,"name":"Model One","description":""},{"model":"m2","state":"starting","cmd":"","proxy":"","ttl":0,"name":"","description":""}]}\n',
     "swap": b'{"object":"list","data":[{"id":"m1","object":"model","created":1,"owned_by":"llama-swap","status":{"value":"loaded"},"meta":{"llamaswap":{"type":"model","aliases":["gpt-4o"]},"n_ctx":8192}},{"id":"far/m3","object":"model","created":1,"owned_by":"llama-swap","meta":{"llamaswap":{"type":"peer","peerID":"far"}}}]}\n',
+    "show": json.dumps({
+        "model_info": {
+            "general.architecture": "lfm2", "general.file_type": 15, "general.parameter_count": 1170340608,
+            "lfm2.block_count": 16, "lfm2.attention.head_count": 32, "lfm2.attention.head_count_kv": [0, 0, 8, 0],
+            "lfm2.embedding_length": 2048, "lfm2.shortconv.l_cache": 3, "lfm2.attention.causal": True,
+            "tokenizer.ggml.tokens": ["a", "]", '"'], "tokenizer.ggml.merges": None,
+        },
+        "projector_info": {"general.parameter_count": 94000000},
+        "tensors": [
+            {"name": "token_embd.weight", "type": "Q6_K", "shape": [2048, 65536]},
+            {"name": "blk.0.ffn_down.weight", "type": "Q4_K", "shape": [7168, 2048]},
+        ],
+        "capabilities": ["completion", "tools"],
+    }).encode(),
     "amd-process": b"amd-smi\n"
     + json.dumps([{"gpu": 0, "process_list": [{"process_info": {"name": "ollama", "pid": 77, "mem_usage": {"value": 9, "unit": "MB"}}}]}]).encode(),
 }  # fmt: skip

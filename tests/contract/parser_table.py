@@ -64,6 +64,7 @@ from fleettui.probes.engines import (
     model_lists,
     ollama,
     ollama_host,
+    ollama_show,
     sglang,
     vllm,
 )
@@ -376,6 +377,8 @@ READERS: tuple[Reader, ...] = (
       why_any_number="HTTP status codes are told"),
     R("engines.ollama.parse_version", lambda g: ollama.parse_version(g.status, g.headers, g.a), f"{ENGINE}12"),
     R("engines.ollama.parse_show", lambda g: ollama.parse_show(200, (), g.a), f"{ENGINE}27"),
+    R("engines.ollama_show.parse_shape", lambda g: ollama_show.parse_shape(200, (), g.a),
+      f"engines/ollama_show_ own/show {ENGINE}27", why_any_number="bytes are sums over tensors; test_ollama_show has them"),
     R("engines.ollama.read_answers", _engine_answers, ENGINE, why_any_number=_TIMES),
     R("engines.ollama_host.parse_ollama_host", each_line(ollama_host.parse_ollama_host), f"{ENGINE}19",
       why_any_number="a port that is none is the default one"),
