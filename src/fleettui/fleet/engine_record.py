@@ -55,7 +55,7 @@ class EngineRecord:
         if not is_tick_path:
             return True
         self._last = (path, answer.status, answer.body)
-        if self.reading.state in ("ok", "busy"):
+        if self.reading.is_answering:
             self.source.succeed(now)
         else:
             self.source.fail(self.reading.error or "no usable answer", now)

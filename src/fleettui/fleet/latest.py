@@ -41,7 +41,7 @@ class LatestFleet:
         self.machines_dir = machines_dir
         self.state_dir = state_dir
         self.error: str | None = None
-        """Why what is stored cannot be read, and no approved host key is known then; or why nobody is asked."""
+        """Why what is stored cannot be read, nor which host keys are approved; or why nobody is asked."""
         self._make_service = make_service
         self._clock = clock
         self._service: FleetService | None = None

@@ -36,7 +36,7 @@ def judge_address(
     evidence, hint = split_advice(error.text)
     if error.stage == "resolve":
         return failed(evidence, "scripts cannot use this name: correct network.hostname or the DNS entry")
-    if own is None or own.state not in ("ok", "busy"):
+    if own is None or not own.is_answering:
         return warned(f"{evidence}; scripts get {where}", hint or "is the engine running, is the way open?")
     bound = () if isinstance(listening, Unknown) else listening
     is_refused = "refused" in evidence
@@ -56,7 +56,7 @@ def judge_address(
 def judge_answer(where: str, endpoint: EngineEndpoint, reading: EngineReading) -> Outcome:
     """What answered at the address."""
     title = ENGINE_TITLES.get(endpoint.kind, endpoint.kind)
-    if reading.state in ("ok", "busy"):
+    if reading.is_answering:
         return passed(f"{where} answers from here")
     if reading.state == "not_an_engine":
         return warned(
@@ -82,7 +82,7 @@ async def _check_address(context: Context) -> Outcome:
         return skipped(f"no engine is declared on port {machine.port}")
     where = format_address(machine.hostname, machine.port)
     own = context.engines.get(endpoint)
-    if own is not None and own.state not in ("ok", "busy"):
+    if own is not None and not own.is_answering:
         return skipped(f"needs {engine_title(endpoint)}")
     try:
         async with asyncio.timeout(LIMIT_S):
