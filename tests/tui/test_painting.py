@@ -14,6 +14,8 @@ from fleettui.tui.port import Look
 from fleettui.tui.themes import DARK, LIGHT
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.fleet_table import FleetTable
+from fleettui.tui.widgets.line_view import LineView
+from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import Cell
 
 
@@ -113,6 +115,21 @@ async def test_what_has_no_room_is_seen_to_be_cut(glyphs: str, sign: str) -> Non
         assert block.render_line(0).text == "just as wide as the screen, and no wider"
         block.show_cells((Cell("wide characters at the edge of it are 機械"),))
         assert block.render_line(0).cell_length == 40
+
+
+async def test_a_cut_is_seen_beside_a_scrollbar_too() -> None:
+    app = FleetApp(FakeService(), clock=Clock())
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        view = app.screen.query_one(LineView)
+        text = "x" * (view.size.width - 1) + "…"
+        for count, shown in ((2, text), (99, "x" * (view.size.width - 2) + "… ")):
+            view.show_lines([Line(str(number), (Cell(text),)) for number in range(count)])
+            await pilot.pause()
+            assert view.show_vertical_scrollbar is (count == 99)
+            assert view.render_line(0).text == shown
 
 
 async def test_what_was_published_while_the_dashboard_came_up_is_shown() -> None:

@@ -132,6 +132,7 @@ class LineView(Generic[LinePart], ScrollView, can_focus=True, inherit_bindings=F
 
         Its own pass for borders, padding and filters is left out: there are none, or they are painted in."""
         width, top = self.size.width, self.scroll_offset.y - self.header_height
+        self._painting.leave_free(int(self.show_vertical_scrollbar))
         lines, strip_of = self.lines, self._painting.strip_of
         strips = []
         for y in crop.line_range:

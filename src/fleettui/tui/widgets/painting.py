@@ -47,9 +47,16 @@ class Painting:
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self._styles: dict[tuple[str, str | None], Style] = {}
+        self._hidden = 0
         self.painted = 0
         """Lines painted so far: those that were not there already."""
         self._strips: dict[str, tuple[Paintable, int, str | None, Strip]] = {}
+
+    def leave_free(self, columns: int) -> None:
+        """So many at the right end have something else on them: a scrollbar."""
+        if columns != self._hidden:
+            self._hidden = columns
+            self._strips.clear()
 
     def forget(self) -> None:
         """Drop everything: colours changed."""
@@ -84,10 +91,11 @@ class Painting:
                 styles.append(style)
         segments = [Segment("".join(parts), style) for parts, style in zip(texts, styles, strict=True)]
         length = sum(cell_width(segment.text) for segment in segments)
+        room = max(0, width - self._hidden)
+        if length > room:
+            segments, length = self._cut(segments, length, room), room
         if length < width:
             segments.append(Segment(" " * (width - length), self._style_of("plain", backdrop)))
-        elif length > width:
-            segments = self._cut(segments, length, width)
         self.painted += 1
         return Strip(segments, width)
 
