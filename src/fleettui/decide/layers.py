@@ -78,7 +78,8 @@ def find_layers(shape: ModelShape) -> Maybe[Layers]:
         return Unknown(f"no formula for the state of {architecture}")
     count = max(0, shape.layers - known_or(shape.nextn_layers, 0))
     if architecture in ENCODERS or shape.attention.is_causal is False:
-        return Layers(("none",) * count, (0,) * count)
+        nothing: list[LayerKind] = ["none"] * count
+        return Layers(tuple(nothing), (0,) * count)
     heads = _kv_heads(shape, count)
     if isinstance(heads, Unknown):
         return heads
@@ -87,13 +88,13 @@ def find_layers(shape: ModelShape) -> Maybe[Layers]:
         return has_attention
     windowed = _windowed(shape, architecture, count)
     own = count - known_or(shape.attention.shared_kv_layers, 0)
-    kinds: tuple[LayerKind, ...] = tuple(
-        "none" if not has_attention[at] or at >= own else "window" if windowed and windowed[at] else "full"
-        for at in range(count)
-    )
+    kinds: list[LayerKind] = ["none"] * count
+    for at in range(count):
+        if has_attention[at] and at < own:
+            kinds[at] = "window" if windowed and windowed[at] else "full"
     is_sliding = bool(windowed and any(windowed))
     return Layers(
-        kinds,
+        tuple(kinds),
         heads,
         _window(shape, architecture, count) if is_sliding else 0,
         _count_recurrent(shape, architecture, has_attention),
