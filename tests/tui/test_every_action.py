@@ -166,6 +166,7 @@ ROWS = (
     Row("expand_all", "models", ROWS_SHOWN, changed),
     Row("tag", "fleet", **switches("1 tagged"), before=TO_ADA, mouse=on("fleet", 30, 1, control=True)),
     Row("tag_all", "fleet", **switches("11 tagged")),
+    Row("untag_all", "fleet", **drops("1 tagged"), before=("space",)),
     *(
         Row(id, place, HEADER, changed, mouse=on(place, x))
         for place in ("fleet", "models")
@@ -235,6 +236,7 @@ WITHOUT_MOUSE = {
     ("expand_all", "fleet"),
     ("expand_all", "models"),
     ("tag_all", "fleet"),
+    ("untag_all", "fleet"),
     ("bottom", "lines"),
     ("close", "help"),
     ("leave", "menu"),

@@ -67,6 +67,7 @@ ACTIONS: tuple[Action, ...] = (
         needs_machine=True,
     ),
     Action("tag_all", "T", "T", "tag all", "Tag all machines shown, or take every tag away", ("fleet",)),
+    Action("untag_all", "U", "U", "untag all", "Take every tag away", ("fleet",)),
     Action(
         "sort_right",
         "full_stop,greater_than_sign",

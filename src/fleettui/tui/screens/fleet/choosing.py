@@ -85,3 +85,7 @@ class ChoosingMachines(ChoosingScreen[Filter]):
     def action_tag_all(self) -> None:
         self.tags.toggle_all(item.name for item in self.listing.shown)
         self.fleet_app.painter.paint_now()
+
+    def action_untag_all(self) -> None:
+        self.tags.drop()
+        self.fleet_app.painter.paint_now()

@@ -20,6 +20,10 @@ class Tags:
         names = frozenset(shown)
         self.names = frozenset() if names <= self.names else self.names | names
 
+    def drop(self) -> None:
+        """Nothing is tagged any more."""
+        self.names = frozenset()
+
     def keep_only(self, declared: Iterable[str]) -> None:
         """Machines that are gone lose their tag."""
         if self.names:
