@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,8 @@ def _isolated_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     for name, value in FIXED.items():
         patch.setenv(name, value)
     time.tzset()
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: programs under test would be deaf to it
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     homes = tmp_path_factory.mktemp("homes")
     _set_home(patch, homes / "session")
     yield homes
