@@ -161,6 +161,13 @@ def test_a_projector_of_its_own_adds_its_tensors() -> None:
     assert need_of(not_told).shared_bytes - need_of(CODER).shared_bytes == GIB + 256 * MIB
 
 
+def test_an_encoder_keeps_its_embedding_in_main_memory() -> None:
+    tied = TensorSums(2 * GIB, GIB, has_output=False, count=200)
+    encoder = make_shape(architecture="bert", attention=AttentionShape(), tensors=tied)
+    assert need_of(ModelFacts(encoder)).shared_bytes == GIB
+    assert need_of(ModelFacts(make_shape(tensors=tied))).shared_bytes == 2 * GIB + CACHE, "tied to the output"
+
+
 @pytest.mark.parametrize(
     ("changes", "use", "context", "parallel"),
     [

@@ -88,12 +88,19 @@ def test_tensors_are_summed_by_kind() -> None:
     ]
     shape = shape_of({"model_info": facts(), "tensors": tensors})
     vision = 14 * 14 * 3 * 1152 * 2
-    assert shape.tensors == TensorSums(embedding + 4096 * 4 + vision + output, embedding, vision, True, 4)
+    assert shape.tensors == TensorSums(embedding + 4096 * 4 + vision + output, embedding, 0, vision, True, 4)
     assert shape.tensors.gpu_bytes == 4096 * 4 + vision + output, "the embedding stays in main memory"
     assert shape.vocabulary == 128256
     tied = shape_of({"model_info": facts(), "tensors": tensors[:2]}).tensors
-    assert tied == TensorSums(embedding + 4096 * 4, embedding, 0, False, 2)
+    assert tied == TensorSums(embedding + 4096 * 4, embedding, 0, 0, False, 2)
     assert tied.gpu_bytes == embedding + 4096 * 4, "tied to the output it lies on the GPU"
+
+
+def test_embeddings_of_each_layer_are_looked_up_in_main_memory() -> None:
+    tensors = [tensor("per_layer_token_embd.weight", "Q8_0", 64, 10), tensor("blk.0.x", "F32", 256)]
+    found = shape_of({"model_info": facts(), "tensors": tensors}).tensors
+    assert found == TensorSums(680 + 1024, 0, 680, 0, False, 2)
+    assert found.gpu_bytes == 1024
 
 
 @pytest.mark.parametrize(
@@ -103,7 +110,7 @@ def test_tensors_are_summed_by_kind() -> None:
 )  # fmt: skip
 def test_bytes_of_256_elements(kind: str, size: int) -> None:
     shape = shape_of({"model_info": facts(), "tensors": [tensor("blk.0.x", kind, 256)]})
-    assert shape.tensors == TensorSums(size, 0, 0, False, 1)
+    assert shape.tensors == TensorSums(size, 0, 0, 0, False, 1)
 
 
 @pytest.mark.parametrize(

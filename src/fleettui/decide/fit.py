@@ -125,7 +125,8 @@ def _judge_offload(room: Room, need: ModelNeed) -> Fit:
     joined = [max(0, card.free_bytes - need.per_gpu_bytes) for card in cards if not card.is_alone]
     alone = [max(0, card.free_bytes - need.per_gpu_bytes) for card in cards if card.is_alone]
     on_gpu = min(need.shared_bytes, max([sum(joined) + loose, *alone])) if cards else 0
-    rest = need.shared_bytes - on_gpu
+    # It failed for less than a layer: then one layer has to go.
+    rest = max(need.shared_bytes - on_gpu, min(need.shared_bytes, max(1, need.layer_bytes)))
     have = f"{_gib(sum(card.free_bytes for card in cards) + loose)} GiB VRAM free" if cards else "no GPU"
     have += " once all idle copies are evicted" if names and cards else ""
     text = f"needs {_gib(need.total_bytes(len(cards)))} GiB, {have}; {_gib(rest)} GiB for main memory"

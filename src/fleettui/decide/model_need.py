@@ -9,7 +9,7 @@ from __future__ import annotations
 from fleettui.decide.kv_cache import F16, MICRO_BATCH, CacheTypes, KvCache, kv_cache, pad_cells
 from fleettui.decide.layers import ENCODERS
 from fleettui.model.literal import Literal
-from fleettui.model.model_shape import NOT_TOLD, ModelShape
+from fleettui.model.model_shape import NOT_TOLD, ModelShape, TensorSums
 from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import Maybe, Unknown, known_or
 
@@ -113,11 +113,11 @@ def find_need(facts: ModelFacts, use: ContextUse) -> Maybe[ModelNeed]:
         return need
     need = _from_copies(facts, facts.elsewhere, use, "other machine")
     if need is not None:
-        return _at_least(need, facts.measured, use)
+        return _at_least(need, facts, facts.measured, use)
     for guess in (_from_tensors, _from_catalog, _from_file):
         need = guess(facts, use)
         if need is not None:
-            return _at_least(need, (*facts.measured, *facts.elsewhere), use)
+            return _at_least(need, facts, (*facts.measured, *facts.elsewhere), use)
     return Unknown("neither tensors nor file size are known")
 
 
@@ -173,7 +173,7 @@ def _from_copy(facts: ModelFacts, copy: SeenCopy, use: ContextUse, basis: NeedBa
     """What was seen, less its cache, plus the cache asked for; without a formula only for what is no more."""
     seen = adjust_use(facts, _use_of(copy, use))
     per_gpu = per_gpu_bytes(facts.shape, use)
-    shared = max(0, copy.vram_bytes - copy.gpus * per_gpu_bytes(facts.shape, seen))
+    shared = _shared_of(facts, copy, use)
     old, new = _cache_bytes(facts.shape, seen), _cache_bytes(facts.shape, use)
     words = f"{_gib(copy.vram_bytes)} GiB {'measured' if basis == 'measured' else 'seen'}"
     words += f"{f' on {copy.where}' if copy.where else ''} at {_say(seen)}"
@@ -200,7 +200,7 @@ def _from_tensors(facts: ModelFacts, use: ContextUse) -> ModelNeed | None:
     if isinstance(cache, Unknown):
         return None
     if not isinstance(shape.tensors, Unknown):
-        weights, word = shape.tensors.gpu_bytes + _projector_bytes(shape), "weights"
+        weights, word = _weights(shape, shape.tensors) + _projector_bytes(shape), "weights"
     elif not isinstance(facts.file_bytes, Unknown) and facts.file_bytes > 0:
         weights, word = facts.file_bytes, "file"
     else:
@@ -212,6 +212,13 @@ def _from_tensors(facts: ModelFacts, use: ContextUse) -> ModelNeed | None:
     layer = _layer_bytes(shape, shared)
     is_upper = cache.is_upper_bound or word == "file"
     return ModelNeed(shared, per_gpu, "tensors", words, layer, cache.total_bytes, is_upper)
+
+
+def _weights(shape: ModelShape, tensors: TensorSums) -> int:
+    """Encoders have no output matrix that could be tied to the embedding."""
+    if known_or(shape.architecture, "") in ENCODERS:
+        return tensors.total_bytes - tensors.embedding_bytes - tensors.lookup_bytes
+    return tensors.gpu_bytes
 
 
 def _projector_bytes(shape: ModelShape) -> int:
@@ -227,9 +234,9 @@ def _from_catalog(facts: ModelFacts, use: ContextUse) -> ModelNeed | None:
     """One figure, whatever the context."""
     if isinstance(facts.catalog_bytes, Unknown) or facts.catalog_bytes <= 0:
         return None
-    shared = max(0, facts.catalog_bytes - CUDA_CONTEXT_BYTES)
+    shared = max(0, facts.catalog_bytes - per_gpu_bytes(facts.shape, use))
     return ModelNeed(
-        shared, CUDA_CONTEXT_BYTES, "catalog", f"catalog says {_gib(facts.catalog_bytes)} GiB, ±"
+        shared, per_gpu_bytes(facts.shape, use), "catalog", f"catalog says {_gib(facts.catalog_bytes)} GiB, ±"
     )
 
 
@@ -239,13 +246,19 @@ def _from_file(facts: ModelFacts, use: ContextUse) -> ModelNeed | None:
         return None
     shared = int(facts.file_bytes * FILE_SIZE_FACTOR)
     words = f"file {_gib(facts.file_bytes)} GiB x {FILE_SIZE_FACTOR} (assumed)"
-    return ModelNeed(shared, CUDA_CONTEXT_BYTES, "file size", words)
+    return ModelNeed(shared, per_gpu_bytes(facts.shape, use), "file size", words)
 
 
-def _at_least(need: ModelNeed, copies: tuple[SeenCopy, ...], use: ContextUse) -> ModelNeed:
+def _shared_of(facts: ModelFacts, copy: SeenCopy, use: ContextUse) -> int:
+    """Weights and cache of what was seen."""
+    seen = adjust_use(facts, _use_of(copy, use))
+    return max(0, copy.vram_bytes - copy.gpus * per_gpu_bytes(facts.shape, seen))
+
+
+def _at_least(need: ModelNeed, facts: ModelFacts, copies: tuple[SeenCopy, ...], use: ContextUse) -> ModelNeed:
     """No less than was seen at a shorter context, where nothing says how it grows."""
     shorter = [copy for copy in copies if copy.context <= use.context and copy.types == use.types]
-    least = max((copy.vram_bytes - copy.gpus * need.per_gpu_bytes for copy in shorter), default=0)
+    least = max((_shared_of(facts, copy, use) for copy in shorter), default=0)
     if least <= need.shared_bytes:
         return need
     return replace(need, shared_bytes=least, text=f"{need.text}; no less than was seen: {_gib(least)} GiB")

@@ -64,6 +64,8 @@ class TensorSums:
     total_bytes: int
     embedding_bytes: int = 0
     """`token_embd`: looked up in main memory."""
+    lookup_bytes: int = 0
+    """`per_layer_token_embd`: looked up in main memory too, and never an output matrix."""
     vision_bytes: int = 0
     """Projector and encoders of pictures and sound in the same file; part of the total."""
     has_output: bool = True
@@ -73,7 +75,8 @@ class TensorSums:
     @property
     def gpu_bytes(self) -> int:
         """What lies on the GPU when all layers do."""
-        return self.total_bytes - self.embedding_bytes if self.has_output else self.total_bytes
+        on_gpu = self.total_bytes - self.lookup_bytes
+        return on_gpu - self.embedding_bytes if self.has_output else on_gpu
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ def _read_tensors(value: object) -> tuple[Maybe[TensorSums], Maybe[int]]:
     """Sums by kind, and the rows of `token_embd` (the vocabulary). One odd tensor and there is no sum."""
     if not isinstance(value, list) or not value or len(value) > MAX_TENSORS:
         return NOT_TOLD, NOT_TOLD
-    total = embedding = vision = 0
+    total = embedding = lookup = vision = 0
     has_output = False
     vocabulary: Maybe[int] = NOT_TOLD
     for item in value:
@@ -169,11 +169,13 @@ def _read_tensors(value: object) -> tuple[Maybe[TensorSums], Maybe[int]]:
         if name == "token_embd.weight":
             embedding += size
             vocabulary = read_count(shape[-1], NOT_TOLD) if isinstance(shape, list) else NOT_TOLD
+        elif name == "per_layer_token_embd.weight":
+            lookup += size
         elif name == "output.weight":
             has_output = True
         elif name.startswith(_VISION):
             vision += size
-    return TensorSums(total, embedding, vision, has_output, len(value)), vocabulary
+    return TensorSums(total, embedding, lookup, vision, has_output, len(value)), vocabulary
 
 
 def _tensor_bytes(kind: object, shape: object) -> Maybe[int]:
