@@ -337,8 +337,8 @@ def test_a_longer_context_never_needs_less(
 ) -> None:
     small = find_need(facts, ContextUse(context, parallel, types))
     large = find_need(facts, ContextUse(context + more, parallel, types))
-    assert isinstance(small, Unknown) == isinstance(large, Unknown)
     if isinstance(small, Unknown) or isinstance(large, Unknown):
+        assert isinstance(large, Unknown), "what was seen at a longer context says something of a shorter one"
         return
     assert small.shared_bytes >= 0
     assert small.per_gpu_bytes > 0
