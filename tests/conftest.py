@@ -58,6 +58,8 @@ def _isolated_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     time.tzset()
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: programs under test would be deaf to it
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background of a script
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     homes = tmp_path_factory.mktemp("homes")
     _set_home(patch, homes / "session")
     yield homes
