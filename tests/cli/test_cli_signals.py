@@ -116,3 +116,30 @@ def test_one_ctrl_c_ends_a_question(machines_dir: Path, tmp_path: Path) -> None:
         process.kill()
         process.wait()
         os.close(master)
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stderr"])
+def test_a_dashboard_that_nobody_sees_or_types_into_is_refused(
+    machines_dir: Path, tmp_path: Path, stream: str
+) -> None:
+    write_machine(machines_dir, "ada", ssh="local")
+    master, terminal = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fleettui", f"--machines={machines_dir}", f"--state-dir={tmp_path}"],
+            env={**os.environ, "PYTHONPATH": SRC, "TERM": "xterm-256color"},
+            stdin=subprocess.DEVNULL if stream == "stdin" else terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE if stream == "stderr" else terminal,
+            text=True,
+        )  # fmt: skip
+        _, errors = process.communicate(timeout=30)
+        said = errors if stream == "stderr" else os.read(master, 4096).decode()
+    finally:
+        os.close(master)
+        os.close(terminal)
+    assert process.returncode == 2
+    assert f"{stream}, " in said
+    assert "is no terminal" in said
+    assert "fleettui status" in said
+    assert "\x1b[?1049h" not in said

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
+import sys
 from argparse import Namespace
 from pathlib import Path
 
+from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.look import look_of
 
@@ -23,10 +25,24 @@ def run_dashboard(folders: Folders) -> int:
     from fleettui.cli.serving import make_service, run_serving
     from fleettui.tui.app import run_dashboard as run_app
 
+    _check_terminal()
     log_to_file(folders)
     look = look_of(folders)
     service = make_service(folders, "dashboard", folders.appearance.history_minutes)
     return run_serving(run_app(service, look))
+
+
+def _check_terminal() -> None:
+    """Raises CommandError where nobody would see the screen, which goes to stderr, or could type."""
+    for stream, use in (
+        (sys.stderr, "stderr, where the dashboard is drawn,"),
+        (sys.stdin, "stdin, for its keys,"),
+    ):
+        if stream is None or not stream.isatty():
+            raise CommandError(
+                f"{use} is no terminal",
+                "run it without a redirection; as text: fleettui status",
+            )
 
 
 def log_to_file(folders: Folders) -> None:
