@@ -401,8 +401,7 @@ READERS: tuple[Reader, ...] = (
 )  # fmt: skip
 
 NOT_HERE: Mapping[str, str] = {
-    **{f"engines.{kind}.read_failure": "words of ours, no bytes of a machine" for kind in PROBES},
-    "engines.draft.read_failed": "words of ours, no bytes of a machine",
+    "engines.ollama.read_failure": "words of ours, no bytes of a machine",
     "frames.encode_frame": "makes bytes",
 }
 """Functions by name or type of parameter that read nothing of a machine."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fleettui.model.machine import EngineKind
@@ -15,8 +16,8 @@ from fleettui.model.readings import (
 )
 from fleettui.model.record import replace
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.probes.engines.answers import Verdict
-from fleettui.probes.engines.probe import AskedBy
+from fleettui.probes.engines.answers import Answer, Verdict
+from fleettui.probes.engines.probe import AskedBy, FailureReader
 
 KEY_NEEDED = "API key needed"
 _NO_TRAITS, _NO_LOAD = EngineTraits(), EngineLoad()
@@ -113,6 +114,18 @@ class Draft:
         return self.base if reading == self.base else reading
 
 
+Taker = Callable[[Draft, Answer], None]
+"""Puts one answer into a draft."""
+
+
+def take_answers(draft: Draft, answers: Mapping[str, Answer], takers: Mapping[str, Taker]) -> None:
+    """Put what came in (by path) into the draft, in the order of the takers."""
+    for path, take in takers.items():
+        answer = answers.get(path)
+        if answer is not None:
+            take(draft, answer)
+
+
 def without_load(reading: EngineReading, reason: str) -> EngineReading:
     """The reading with nothing known of requests: once nobody asks the `busy_paths` any more."""
     draft = Draft(reading.kind, reading.port, reading, reading.path)
@@ -120,11 +133,16 @@ def without_load(reading: EngineReading, reason: str) -> EngineReading:
     return draft.finish()
 
 
-def read_failed(
-    kind: EngineKind, port: int, text: str, previous: EngineReading | None, path: AskedBy
-) -> EngineReading:
-    """The reading when no answer came at all. What is installed stays; what it refused is asked again."""
-    draft = Draft(kind, port, previous, path)
-    draft.fail("down", text)
-    draft.set_traits(refused=(), counts_load=False)
-    return draft.finish()
+def failure_of(kind: EngineKind) -> FailureReader:
+    """Reads that no answer to a vital question came at all: what is installed stays, what the engine refused
+    is asked again."""
+
+    def read_failure(
+        port: int, text: str, previous: EngineReading | None = None, path: AskedBy = "tunnel"
+    ) -> EngineReading:
+        draft = Draft(kind, port, previous, path)
+        draft.fail("down", text)
+        draft.set_traits(refused=(), counts_load=False)
+        return draft.finish()
+
+    return read_failure

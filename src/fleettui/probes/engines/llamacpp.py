@@ -25,7 +25,7 @@ from fleettui.probes.engines.answers import (
     read_count,
     read_name,
 )
-from fleettui.probes.engines.draft import KEY_NEEDED, Draft, read_failed
+from fleettui.probes.engines.draft import KEY_NEEDED, Draft, failure_of, take_answers
 from fleettui.probes.engines.llamacpp_models import parse_models
 from fleettui.probes.engines.probe import OFTEN_S, AskedBy, EngineProbe, Question
 
@@ -91,23 +91,13 @@ def read_answers(
 ) -> EngineReading:
     """The reading after `answers` (by path) came in; what was not asked now stays as in `previous`."""
     draft = Draft("llamacpp", port, previous, path)
-    for asked, take in _TAKERS.items():
-        answer = answers.get(asked)
-        if answer is not None:
-            take(draft, answer)
+    take_answers(draft, answers, _TAKERS)
     of_models = [answer for asked, answer in answers.items() if asked.startswith(MODEL_METRICS)]
     if of_models:
         _take_model_metrics(draft, of_models)
     if not draft.traits.is_router:
         draft.set_copies_state()
     return draft.finish()
-
-
-def read_failure(
-    port: int, text: str, previous: EngineReading | None = None, path: AskedBy = "tunnel"
-) -> EngineReading:
-    """The reading when no answer to `/v1/models` came at all."""
-    return read_failed("llamacpp", port, text, previous, path)
 
 
 def _fail_or_wait(draft: Draft, verdict: Verdict) -> None:
@@ -301,7 +291,7 @@ PROBE = EngineProbe(
         Question(PROPS, OFTEN_S),
     ),
     read_answers,
-    read_failure,
+    failure_of("llamacpp"),
     recognise,
     (MODELS, PROPS),
     busy_paths,

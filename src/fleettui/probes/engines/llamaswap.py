@@ -23,7 +23,7 @@ from fleettui.probes.engines.answers import (
     read_name,
     read_names,
 )
-from fleettui.probes.engines.draft import Draft, read_failed
+from fleettui.probes.engines.draft import Draft, failure_of, take_answers
 from fleettui.probes.engines.probe import RARELY_S, AskedBy, EngineProbe, Question, unless_refused
 
 RUNNING: Final = "/running"
@@ -119,19 +119,9 @@ def read_answers(
     """The reading after `answers` (by path) came in; what was not asked now stays as in `previous`."""
     draft = Draft("llamaswap", port, previous, path)
     draft.set_traits(is_router=True)
-    for asked, take in _TAKERS.items():
-        answer = answers.get(asked)
-        if answer is not None:
-            take(draft, answer)
+    take_answers(draft, answers, _TAKERS)
     _join_lists(draft)
     return draft.finish()
-
-
-def read_failure(
-    port: int, text: str, previous: EngineReading | None = None, path: AskedBy = "tunnel"
-) -> EngineReading:
-    """The reading when no answer to `/running` came at all."""
-    return read_failed("llamaswap", port, text, previous, path)
 
 
 def _take_running(draft: Draft, answer: Answer) -> None:
@@ -199,7 +189,7 @@ PROBE = EngineProbe(
         Question(VERSION, RARELY_S, may_ask=unless_refused(VERSION)),
     ),
     read_answers,
-    read_failure,
+    failure_of("llamaswap"),
     recognise,
     (MODELS, RUNNING),
 )

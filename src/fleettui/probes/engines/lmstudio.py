@@ -24,7 +24,7 @@ from fleettui.probes.engines.answers import (
     read_name,
     read_names,
 )
-from fleettui.probes.engines.draft import Draft, read_failed
+from fleettui.probes.engines.draft import Draft, failure_of
 from fleettui.probes.engines.probe import AskedBy, EngineProbe, Question, unless_refused
 
 V0_MODELS: Final = "/api/v0/models"
@@ -168,13 +168,6 @@ def _judge_refusals(draft: Draft) -> None:
         draft.set(loaded=Unknown("LM Studio is too old to tell (before 0.3.6)"))
 
 
-def read_failure(
-    port: int, text: str, previous: EngineReading | None = None, path: AskedBy = "tunnel"
-) -> EngineReading:
-    """The reading when no answer to a list came at all."""
-    return read_failed("lmstudio", port, text, previous, path)
-
-
 def may_ask_v1(reading: EngineReading | None) -> bool:
     """Only where the older list is gone."""
     refused = () if reading is None or reading.traits is None else reading.traits.refused
@@ -209,7 +202,7 @@ PROBE = EngineProbe(
         Question(V1_MODELS, is_vital=True, may_ask=may_ask_v1),
     ),
     read_answers,
-    read_failure,
+    failure_of("lmstudio"),
     recognise,
     (model_lists.MODELS, V0_MODELS),
 )

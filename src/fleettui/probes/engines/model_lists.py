@@ -17,6 +17,7 @@ from fleettui.probes.engines.answers import (
     read_count,
     read_name,
 )
+from fleettui.probes.engines.draft import Draft
 
 MODELS = "/v1/models"
 MAX_MODELS = 2000
@@ -121,3 +122,17 @@ def _traits(aliases: list[str], adapters: list[str]) -> ModelTraits | None:
     if not aliases and not adapters:
         return None
     return ModelTraits(tuple(dict.fromkeys(aliases))[:MAX_NAMES], tuple(dict.fromkeys(adapters))[:MAX_NAMES])
+
+
+def take_served(draft: Draft, kind: EngineKind, answer: Answer) -> tuple[LoadedModel, ...] | None:
+    """The copies of an answer that is this engine's list; else None, and the draft says what it is."""
+    verdict = judge_answer(answer.status, answer.headers, answer.body)
+    if verdict.state != "ok":
+        draft.fail_by(verdict)
+        return None
+    rows = read_rows(verdict.document)
+    owner = find_owner(rows or [])
+    if rows is None or owner not in (None, kind):
+        draft.fail("not_an_engine", describe_other(owner))
+        return None
+    return read_served(kind, rows)

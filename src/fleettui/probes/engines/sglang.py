@@ -14,8 +14,8 @@ from fleettui.model.readings import EngineLoad, EngineReading
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.engines import metrics, model_lists
-from fleettui.probes.engines.answers import Answer, judge_answer, judge_status
-from fleettui.probes.engines.draft import Draft, read_failed
+from fleettui.probes.engines.answers import Answer, judge_status
+from fleettui.probes.engines.draft import Draft, failure_of, take_answers
 from fleettui.probes.engines.probe import OFTEN_S, AskedBy, EngineProbe, Question, unless_refused
 
 MODELS: Final = model_lists.MODELS
@@ -81,33 +81,15 @@ def read_answers(
 ) -> EngineReading:
     """The reading after `answers` (by path) came in; what was not asked now stays as in `previous`."""
     draft = Draft("sglang", port, previous, path)
-    for asked, take in _TAKERS.items():
-        answer = answers.get(asked)
-        if answer is not None:
-            take(draft, answer)
+    take_answers(draft, answers, _TAKERS)
     return draft.finish()
 
 
-def read_failure(
-    port: int, text: str, previous: EngineReading | None = None, path: AskedBy = "tunnel"
-) -> EngineReading:
-    """The reading when no answer to `/v1/models` came at all."""
-    return read_failed("sglang", port, text, previous, path)
-
-
 def _take_models(draft: Draft, answer: Answer) -> None:
-    verdict = judge_answer(answer.status, answer.headers, answer.body)
-    if verdict.state != "ok":
-        draft.fail_by(verdict)
-        return
-    rows = model_lists.read_rows(verdict.document)
-    owner = model_lists.find_owner(rows or [])
-    if rows is None or owner not in (None, "sglang"):
-        draft.fail("not_an_engine", model_lists.describe_other(owner))
-        return
-    draft.succeed(has_key=True)
-    copies = model_lists.read_served("sglang", rows)
-    draft.set(loaded=copies, installed=model_lists.as_mirror(copies))
+    copies = model_lists.take_served(draft, "sglang", answer)
+    if copies is not None:
+        draft.succeed(has_key=True)
+        draft.set(loaded=copies, installed=model_lists.as_mirror(copies))
 
 
 def _take_metrics(draft: Draft, answer: Answer) -> None:
@@ -144,7 +126,7 @@ PROBE = EngineProbe(
         Question(METRICS, OFTEN_S, may_ask=unless_refused(METRICS), line_starts=_NAMES),
     ),
     read_answers,
-    read_failure,
+    failure_of("sglang"),
     recognise,
     (MODELS, METRICS),
 )

@@ -14,7 +14,7 @@ from fleettui.model.record import dataclass
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.engines import metrics, model_lists
 from fleettui.probes.engines.answers import Answer, as_dict, judge_answer, judge_status, read_count, read_name
-from fleettui.probes.engines.draft import Draft, read_failed
+from fleettui.probes.engines.draft import Draft, failure_of, take_answers
 from fleettui.probes.engines.probe import (
     OFTEN_S,
     RARELY_S,
@@ -114,19 +114,9 @@ def read_answers(
 ) -> EngineReading:
     """The reading after `answers` (by path) came in; what was not asked now stays as in `previous`."""
     draft = Draft("vllm", port, previous, path)
-    for asked, take in _TAKERS.items():
-        answer = answers.get(asked)
-        if answer is not None:
-            take(draft, answer)
+    take_answers(draft, answers, _TAKERS)
     draft.set_copies_state()
     return draft.finish()
-
-
-def read_failure(
-    port: int, text: str, previous: EngineReading | None = None, path: AskedBy = "tunnel"
-) -> EngineReading:
-    """The reading when no answer to `/health` or `/v1/models` came at all."""
-    return read_failed("vllm", port, text, previous, path)
 
 
 def _take_health(draft: Draft, answer: Answer) -> None:
@@ -141,20 +131,10 @@ def _take_health(draft: Draft, answer: Answer) -> None:
 
 
 def _take_models(draft: Draft, answer: Answer) -> None:
-    verdict = judge_answer(answer.status, answer.headers, answer.body)
-    if verdict.state != "ok":
-        draft.fail_by(verdict)
-        return
-    rows = model_lists.read_rows(verdict.document)
-    owner = model_lists.find_owner(rows or [])
-    if rows is None or owner not in (None, "vllm"):
-        draft.fail("not_an_engine", model_lists.describe_other(owner))
-        return
-    if draft.get("error") == _DEAD:  # only /health knows better
-        return
-    draft.succeed(has_key=True)
-    copies = model_lists.read_served("vllm", rows)
-    draft.set(loaded=copies, installed=model_lists.as_mirror(copies))
+    copies = model_lists.take_served(draft, "vllm", answer)
+    if copies is not None and draft.get("error") != _DEAD:  # only /health knows better
+        draft.succeed(has_key=True)
+        draft.set(loaded=copies, installed=model_lists.as_mirror(copies))
 
 
 def _take_metrics(draft: Draft, answer: Answer) -> None:
@@ -246,7 +226,7 @@ PROBE = EngineProbe(
         Question(VERSION, RARELY_S, may_ask=unless_refused(VERSION)),
     ),
     read_answers,
-    read_failure,
+    failure_of("vllm"),
     recognise,
     (MODELS, METRICS),
 )  # fmt: skip
