@@ -19,6 +19,7 @@ from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.event_list import EventList
+from fleettui.tui.widgets.prompt import Prompt
 from fleettui.view.cells import text_of
 
 DAY = 86_400
@@ -252,7 +253,7 @@ async def test_a_filter_that_cannot_be_read_is_told_and_not_taken() -> None:
         await settle(pilot)
         assert "no kind 'zzz'" in app.screen.query_one("#prompt-hint", CellBlock).text
         await pilot.press("enter")
-        assert app.screen.is_asking  # type: ignore[attr-defined]
+        assert app.screen.query_one(Prompt).question is not None
         await pilot.press("escape")
         await settle(pilot)
         assert len(view.lines) == 3

@@ -31,6 +31,7 @@ from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.machine.timeline import TimelinePane
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.footer import Footer
+from fleettui.tui.widgets.prompt import Prompt
 from fleettui.view.cells import text_of
 from fleettui.view.document import machine_document
 
@@ -535,7 +536,7 @@ async def test_by_mouse(log: FakeLog) -> None:
         footer = app.screen.query_one(Footer)
         await pilot.click(footer, offset=(footer.text.index("/ find") + 1, 0))
         await settle(pilot)
-        assert app.screen.is_asking  # type: ignore[attr-defined]
+        assert app.screen.query_one(Prompt).question is not None
 
 
 def panes_in_memory() -> int:

@@ -90,8 +90,3 @@ class LiveScreen(Screen[None]):
     def ask(self, question: Question) -> None:
         """Let the operator type a line; the footer waits below."""
         ask_on(self, question)
-
-    @property
-    def is_asking(self) -> bool:
-        """True while the operator types."""
-        return self.query_one(Prompt).question is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fleettui.fleet.maintenance import FlagError, FlagOperations
 from fleettui.fleet.until import parse_reason_until
 from fleettui.model.flags import MaintenanceChange
+from fleettui.tui.actions import BY_ID
 from fleettui.tui.widgets.prompt import Question
 from fleettui.view.cells import Cell, Cells
 from fleettui.view.maintenance_text import announced_text, told_text, undone_text
@@ -134,7 +135,7 @@ class MaintenanceKeys:
 
     def _key(self, action: str) -> str:
         own = self._app.look.keys.get(action)
-        return own.partition(",")[0] if own else "u"
+        return own.partition(",")[0] if own else BY_ID[action].label
 
     def _tell(self, text: str) -> None:
         self._app.clear_notifications()  # what the one before says of undoing holds no more
