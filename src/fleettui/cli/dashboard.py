@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
-import sys
 from argparse import Namespace
 from pathlib import Path
 
+from fleettui.cli import diagnostics
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.look import look_of
@@ -33,16 +33,13 @@ def run_dashboard(folders: Folders) -> int:
 
 
 def _check_terminal() -> None:
-    """Raises CommandError where nobody would see the screen, which goes to stderr, or could type."""
-    for stream, use in (
-        (sys.stderr, "stderr, where the dashboard is drawn,"),
-        (sys.stdin, "stdin, for its keys,"),
-    ):
-        if stream is None or not stream.isatty():
-            raise CommandError(
-                f"{use} is no terminal",
-                "run it without a redirection; as text: fleettui status",
-            )
+    """The screen goes to stderr, keys come from stdin. Raises CommandError where one of them is no terminal."""
+    name = diagnostics.missing_terminal()
+    if name is not None:
+        use = "where the dashboard is drawn" if name == "stderr" else "for the keys of the dashboard"
+        raise CommandError(
+            f"{name}, {use}, is no terminal", "run it without a redirection; as text: fleettui status"
+        )
 
 
 def log_to_file(folders: Folders) -> None:

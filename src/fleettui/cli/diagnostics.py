@@ -28,9 +28,15 @@ def say_error(command: str, text: str, *hints: str) -> None:
     say(f"{prefix}: {text}", *(f"  {hint}" for hint in hints))
 
 
+def missing_terminal() -> str | None:
+    """`stderr` or `stdin`, where that is no terminal: nobody would see what stands there, or could type."""
+    streams = {"stderr": sys.stderr, "stdin": sys.stdin}
+    return next((name for name, stream in streams.items() if stream is None or not stream.isatty()), None)
+
+
 def can_ask() -> bool:
     """Somebody sits at a terminal who sees a question and can answer it."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+    return missing_terminal() is None
 
 
 def ask(question: str) -> str:
