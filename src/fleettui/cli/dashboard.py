@@ -33,7 +33,7 @@ def run_dashboard(folders: Folders) -> int:
 
 
 def _check_terminal() -> None:
-    """The screen goes to stderr, keys come from stdin. Raises CommandError where one of them is no terminal."""
+    """The screen goes to stderr, keys come from stdin. Raises CommandError where one is no terminal."""
     name = diagnostics.missing_terminal()
     if name is not None:
         use = "where the dashboard is drawn" if name == "stderr" else "for the keys of the dashboard"
