@@ -65,6 +65,10 @@ class RouteQuery:
     """How long was waited for an answer; only named in the text of `timeout`."""
     top: int = 1
     """How many candidates the answer lists."""
+    allow_pull: bool = False
+    """Machines without the model count too: tier 7."""
+    sticky: str | None = None
+    """Askers with one key come to one machine, as long as it stays in the best tier."""
 
 
 def host_and_port(hostname: str, port: int) -> str:
@@ -100,6 +104,19 @@ class VramNeed:
 
 
 @dataclass(frozen=True, slots=True)
+class Eviction:
+    """An idle copy that has to go for the asked one."""
+
+    model: str
+    idle_s: Maybe[float] = NOT_READ
+    """Since its last use."""
+    vram_mib: Maybe[int] = NOT_READ
+
+
+EtaBasis = Literal["resident", "measured", "assumed", "not known"]
+
+
+@dataclass(frozen=True, slots=True)
 class RouteCandidate:
     """One machine that may serve the model."""
 
@@ -125,6 +142,19 @@ class RouteCandidate:
     need: VramNeed | None = None
     """Only of a cold copy."""
     age_s: float | None = None
+    eta_s: Maybe[float] = NOT_READ
+    """Seconds until it takes a request; 0 for a resident copy, Unknown behind a queue nobody can count."""
+    eta_basis: EtaBasis = "not known"
+    eta_text: str = ""
+    """The figures behind it: `1.5 GB/s assumed`."""
+    evicts: tuple[Eviction, ...] = ()
+    """In the order in which they go."""
+    busy: tuple[str, ...] = ()
+    """Signs that requests are in work there, in words."""
+    idle_s: Maybe[float] = NOT_READ
+    """Since the resident copy's last use."""
+    leases: int = 0
+    """Askers sent there whose effect no poll has shown."""
 
     @property
     def address(self) -> str:
