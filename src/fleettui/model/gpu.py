@@ -94,7 +94,14 @@ class GpuCard:
     is_mig: bool = False
     """MIG is on: models go on the instances, never on the card; without `mig` they are not known."""
     vendor: GpuVendor = "nvidia"
+    busy_samples: int = 0
+    """Samples in a row, this one the last, with a utilisation of BUSY_PERCENT or more; counted up to
+    BUSY_SAMPLES_KEPT."""
 
+
+BUSY_PERCENT = 20
+"""Desktop and monitoring leave a card at a few percent; a token stream takes most of it."""
+BUSY_SAMPLES_KEPT = 5
 
 ThrottleReason = Literal["thermal", "power brake", "hardware slowdown", "power cap", "sync boost"]
 

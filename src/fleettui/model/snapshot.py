@@ -13,6 +13,7 @@ from fleettui.model.readings import (
     LoadedModel,
     MemoryReading,
     NetReading,
+    SocketsReading,
     SystemReading,
 )
 from fleettui.model.record import dataclass, field
@@ -150,6 +151,7 @@ class MachineSnapshot:
     memory: MemoryReading | None = None
     disks: DisksReading | None = None
     net: NetReading | None = None
+    sockets: SocketsReading | None = None
     system: SystemReading | None = None
     engines: tuple[EngineReading, ...] = ()
     """One for each engine asked, in the order of `machine.engines`."""
@@ -206,6 +208,12 @@ class FleetSnapshot:
     problems: tuple[ConfigProblem, ...] = ()
     """What is wrong in the machine files; never hides the good ones."""
     machines_dir: str = ""
+    paused_at: float | None = None
+    """Epoch seconds since which nobody is asked because the operator paused; None: machines are asked."""
+
+    def judged_at(self, now: float) -> float:
+        """The moment by which ages tell what is stale: a pause makes nothing stale that was not."""
+        return now if self.paused_at is None else min(now, self.paused_at)
 
     def find(self, name: str) -> MachineSnapshot | None:
         """The machine of that exact name."""

@@ -47,11 +47,14 @@ _CLASSES: tuple[type, ...] = (
     readings.DiskUse,
     readings.NetReading,
     readings.NetInterface,
+    readings.SocketsReading,
+    readings.ListeningPort,
     readings.SystemReading,
     readings.BlockDevice,
     readings.EngineReading,
     readings.EngineTraits,
     readings.EngineLoad,
+    readings.CopyUse,
     readings.LoadedModel,
     readings.InstalledModel,
     readings.ModelTraits,
@@ -72,7 +75,7 @@ def _field_names(cls: Any) -> tuple[str, ...]:
 
 def _checksum() -> int:
     names = "".join(f"{cls.__name__}:{','.join(_field_names(cls))};" for cls in _CLASSES)
-    return crc32(f"4;{names}".encode())
+    return crc32(f"5;{names}".encode())
 
 
 FORMAT = _checksum()
@@ -106,6 +109,7 @@ _SECTIONS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
     ("memory", (readings.MemoryReading, type(None))),
     ("disks", (readings.DisksReading, type(None))),
     ("net", (readings.NetReading, type(None))),
+    ("sockets", (readings.SocketsReading, type(None))),
     ("system", (readings.SystemReading, type(None))),
     ("engines", tuple),
     ("sources", dict),

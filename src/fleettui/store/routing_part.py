@@ -28,8 +28,9 @@ _machine_values = attrgetter("name", "role", "hostname", "port", "models", "tags
 _link_values = attrgetter("state", "stage", "error")
 _status_values = attrgetter("state", "read_at", "since", "error")
 _card_values = attrgetter(
-    "index", "total_mib", "free_mib", "utilisation_percent", "is_unified", "fault", "mig", "is_mig"
-)
+    "index", "total_mib", "free_mib", "utilisation_percent", "is_unified", "fault", "mig", "is_mig",
+    "busy_samples",
+)  # fmt: skip
 _engine_values = attrgetter("kind", "port", "state", "running", "waiting", "error")
 _loaded_values = attrgetter(
     "name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state", "names"
@@ -186,7 +187,7 @@ _OpenLoaded, _OpenInstalled = _open_class(LoadedModel), _open_class(InstalledMod
 def _card(values: Any) -> GpuCard:
     card: Any = _new(_OpenCard)
     card.index, card.total_mib, card.free_mib, card.utilisation_percent = values[:4]
-    card.is_unified, card.fault, mig, card.is_mig = values[4:]
+    card.is_unified, card.fault, mig, card.is_mig, card.busy_samples = values[4:]
     card.uuid = card.name = card.driver = card.bus_id = card.pstate = card.used_mib = NOT_READ
     card.temperature_c = card.power_w = card.power_limit_w = card.fan_percent = NOT_READ
     card.suspect, card.mig, card.vendor = (), tuple(mig), "nvidia"
