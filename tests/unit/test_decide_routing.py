@@ -21,7 +21,9 @@ from builders import (
     make_pending,
     make_snapshot,
 )
+from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.routing import decide_route
+from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.gpu import GpuFault, GpuProblem, GpuReading
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.readings import LoadedModel
@@ -444,7 +446,8 @@ def test_a_model_is_unknown_only_when_every_approved_machine_answered_without_it
     declared = make_snapshot(machine=make_machine(models=("Llama3.1:70B",)))
     assert ask(declared).exit_code == 1
     fleet = make_fleet(make_snapshot())
-    assert decide_route(fleet, RouteQuery(MODEL), NOW, known_names=[MODEL]).exit_code == 1
+    catalog = Catalog((CatalogModel(MODEL),))
+    assert decide_route(fleet, RouteQuery(MODEL), NOW, RouteKnowledge(catalog=catalog)).exit_code == 1
 
 
 def test_an_unknown_model_comes_with_the_nearest_names() -> None:

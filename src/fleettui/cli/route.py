@@ -58,6 +58,7 @@ def _query_of(arguments: Namespace) -> RouteQuery:
         exclude=tuple(arguments.exclude),
         max_age_s=arguments.max_age or None,
         deadline_s=arguments.deadline,
+        takes_lease=not arguments.no_lease,
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from fleettui.decide.model_need import SeenCopy
 from fleettui.model.catalog import EMPTY_CATALOG, Catalog
-from fleettui.model.lease import Lease
-from fleettui.model.model_shape import ModelShape
 from fleettui.model.record import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a warm `--route` that finds a resident copy needs none of it
+    from collections.abc import Mapping
+
+    from fleettui.decide.model_need import SeenCopy
+    from fleettui.model.lease import Lease
+    from fleettui.model.model_shape import ModelShape
 
 
 @dataclass(frozen=True, slots=True)

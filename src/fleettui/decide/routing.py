@@ -5,7 +5,7 @@ Filters never stop at the first failure: every machine gets all its reject reaso
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from fleettui.decide.candidates import Verdict, engine_address, judge_cold, judge_resident
 from fleettui.decide.engine_words import engine_trouble
@@ -17,9 +17,11 @@ from fleettui.decide.filters import (
     selector_rejections,
     trust_rejection,
 )
+from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
 from fleettui.decide.matching import Asked, Match, find_on_engine, is_usable_engine, nearest_installed
 from fleettui.decide.natural import natural_key
 from fleettui.decide.outcome import Judged, all_names, exit_code_of, is_known, warnings_of
+from fleettui.model.catalog import catalog_names
 from fleettui.model.route import (
     EXIT_ROUTED,
     RejectedMachine,
@@ -40,10 +42,10 @@ _LAST = float("inf")
 
 
 def decide_route(
-    fleet: FleetSnapshot, query: RouteQuery, now: float, known_names: Collection[str] = ()
+    fleet: FleetSnapshot, query: RouteQuery, now: float, knowledge: RouteKnowledge = NOTHING_KNOWN
 ) -> RouteDecision:
-    """The decision for one query. `known_names`: further names that are known, e.g. of the catalog."""
-    asked = Asked(query.model)
+    """The decision for one query."""
+    asked = Asked(query.model, knowledge.catalog)
     canonical = asked.canonical
     limit_s = age_limit_s(query, fleet.interval_s)
     candidates, rejected, judged_machines = [], [], []
@@ -60,6 +62,7 @@ def decide_route(
     exit_code = EXIT_ROUTED
     nearest: tuple[str, ...] = ()
     if chosen is None:
+        known_names = catalog_names(knowledge.catalog)
         exit_code = exit_code_of(judged_machines, canonical, known_names)
         if not is_known(judged_machines, canonical, known_names):
             from fleettui.decide.names import nearest_names

@@ -33,7 +33,7 @@ RejectCode = Literal[
     "selector",
 ]
 
-WarningCode = Literal["digest_drift", "cold", "no_machines"]
+WarningCode = Literal["digest_drift", "cold", "no_machines", "not_known"]
 
 EXIT_ROUTED = 0
 EXIT_NONE_ELIGIBLE = 1
@@ -69,6 +69,14 @@ class RouteQuery:
     """Machines without the model count too: tier 7."""
     sticky: str | None = None
     """Askers with one key come to one machine, as long as it stays in the best tier."""
+    takes_lease: bool = True
+    """False: `--no-lease`. Together with `require_loaded` it is the strict rule: every resident copy alike,
+    leases count for nothing, most free VRAM wins."""
+
+    @property
+    def is_strict(self) -> bool:
+        """Only free VRAM and the name decide among the machines that have the model loaded."""
+        return self.require_loaded and not self.takes_lease
 
 
 def host_and_port(hostname: str, port: int) -> str:
@@ -100,7 +108,9 @@ class VramNeed:
 
     mib: int
     basis: str
-    """How it was found: `file size x 1.2 (assumed)`."""
+    """How it was found, in a word or two: `measured`, `tensors and cache`, `file size x 1.2 (assumed)`."""
+    text: str = ""
+    """The figures it is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,8 @@ class RouteCandidate:
     """The figures behind it: `1.5 GB/s assumed`."""
     evicts: tuple[Eviction, ...] = ()
     """In the order in which they go."""
+    gpus: tuple[int, ...] = ()
+    """Cards that a cold copy is expected on; empty where that is not known."""
     busy: tuple[str, ...] = ()
     """Signs that requests are in work there, in words."""
     idle_s: Maybe[float] = NOT_READ
