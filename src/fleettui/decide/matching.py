@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from fleettui.decide.natural import natural_key
+from fleettui.model.catalog import EMPTY_CATALOG, Catalog, find_in_catalog
 from fleettui.model.names import canonical_name, family_of
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import TypeVar
+
+    Listed = TypeVar("Listed", bound=LoadedModel | InstalledModel)
+
+OWN, ALIAS, CATALOG = 0, 1, 2
+"""Ranks of a name, best first; an alias that the catalog names is CATALOG + ALIAS."""
+_CLOUD = 8
+"""Added for a cloud entry: it counts only where nothing local has the name."""
+_UNSEEN = -1
+_name_of = attrgetter("name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +35,10 @@ class Match:
     copy: LoadedModel | None
     """Resident; a copy that is stopping is not."""
     installed: InstalledModel | None
+    name: str = ""
+    """What a request to this engine has to call it: its name there, else the alias or adapter."""
+    is_by_catalog: bool = False
+    """Only the catalog says that this is the asked model."""
 
 
 def is_usable_engine(engine: EngineReading) -> bool:
@@ -28,54 +49,139 @@ def is_usable_engine(engine: EngineReading) -> bool:
 
 
 class Asked:
-    """The name a caller asked for; remembers which of Ollama's names mean the same, for thousands of them."""
+    """The name a caller asked for, with every name that means the same on some engine.
 
-    __slots__ = ("_is_same", "canonical", "name")
+    By the catalog its id means all of its names. A name that it gives to one engine means, on every other
+    engine, the names there; on its own engine only itself, for that is what the caller will send.
+    """
 
-    def __init__(self, name: str) -> None:
+    __slots__ = ("_ollama", "_others", "_skipped", "canonical", "model", "name")
+
+    def __init__(self, name: str, catalog: Catalog = EMPTY_CATALOG) -> None:
         self.name = name
         self.canonical = canonical_name(name)
-        self._is_same = {name: True, self.canonical: True}
+        self.model = find_in_catalog(catalog, name)
+        """The model of the catalog that was meant; None: none."""
+        ranks = {canonical_name(other): CATALOG for other in self._elsewhere("ollama")}
+        self._ollama: dict[str, int | None] = {**ranks, self.canonical: OWN}
+        self._ollama[name] = self._ollama[self.canonical]
+        self._skipped: set[str] = set()
+        """Names on Ollama that are other models: most of a fleet's, passed over without a loop."""
+        self._others: dict[str, dict[str, int]] = {}
 
-    def is_ollama_s(self, name: str) -> bool:
-        """True when Ollama serves `name` to that caller."""
-        is_same = self._is_same.get(name)
-        if is_same is None:
-            is_same = self._is_same[name] = canonical_name(name) == self.canonical
-        return is_same
+    def _elsewhere(self, kind: str) -> tuple[str, ...]:
+        """Names that the catalog has for it on engines of that kind."""
+        if self.model is None:
+            return ()
+        names = self.model.names_on(kind)
+        if self.name == self.model.id:
+            return names
+        is_own = self.name in names or (kind == "ollama" and self.canonical in map(canonical_name, names))
+        return () if is_own else names
 
-    def is_id(self, name: str) -> bool:
-        """True when any other engine does: they compare whole ids."""
-        return name == self.name
+    def rank_on_ollama(self, name: str) -> int | None:
+        """How Ollama's name fits what was asked; None: it is another model. Remembered for thousands."""
+        rank = self._ollama.get(name, _UNSEEN)
+        if rank == _UNSEEN:
+            rank = self._ollama[name] = self._ollama.get(canonical_name(name))
+            if rank is None:
+                self._skipped.add(name)
+        return rank
+
+    def ranks_on(self, kind: str) -> dict[str, int]:
+        """Whole ids, as every engine but Ollama compares them, with their ranks."""
+        ranks = self._others.get(kind)
+        if ranks is None:
+            ranks = self._others[kind] = {**dict.fromkeys(self._elsewhere(kind), CATALOG), self.name: OWN}
+        return ranks
+
+    def find_among(self, models: Collection[Listed], kind: str) -> list[tuple[int, str, Listed]]:
+        """(rank, name to call it by, model) of those that are the asked one, in their order."""
+        return self._among_ollama_s(models) if kind == "ollama" else self._among_ids(models, kind)
+
+    def _among_ollama_s(self, models: Collection[Listed]) -> list[tuple[int, str, Listed]]:
+        if self._skipped.issuperset(map(_name_of, models)):
+            return []
+        found: list[tuple[int, str, Listed]] = []
+        known = self._ollama.get
+        for model in models:
+            rank = known(model.name, _UNSEEN)
+            if rank == _UNSEEN:
+                rank = self.rank_on_ollama(model.name)
+            if rank is not None:
+                found.append((rank, model.name, model))
+                if rank == OWN:
+                    break
+        return found
+
+    def _among_ids(self, models: Collection[Listed], kind: str) -> list[tuple[int, str, Listed]]:
+        ranks = self.ranks_on(kind)
+        found: list[tuple[int, str, Listed]] = []
+        for model in models:
+            rank = ranks.get(model.name)
+            if rank is not None:
+                found.append((rank, model.name, model))
+            names = None if rank == OWN else model.names
+            if names is not None:
+                for other in (*names[0], *names[1]):
+                    if other in ranks:
+                        found.append((ranks[other] + ALIAS, other, model))
+        return found
 
 
 def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
     """The model on one engine; None when it is neither resident nor installed there.
 
     A copy with the digest of the asked tag is the asked model under another tag: tags that share one
-    digest share one runner, and `/api/ps` lists only the tag that loaded it.
+    digest share one runner, and `/api/ps` lists only the tag that loaded it. Then names by their rank; of
+    equal ones, which only the catalog has, a resident one comes first.
     """
-    is_asked = asked.is_ollama_s if engine.kind == "ollama" else asked.is_id
-    found = None
-    if not isinstance(engine.installed, Unknown):
-        for model in engine.installed:
-            if is_asked(model.name):
-                found = model
-                break
-    resident = None
-    if not isinstance(engine.loaded, Unknown) and engine.loaded:
-        digest = found.digest if found is not None else None
-        for copy in engine.loaded:
-            if copy.state == "stopping":
-                continue
-            if digest is not None and copy.digest == digest and not isinstance(digest, Unknown):
-                resident = copy
-                break
-            if resident is None and is_asked(copy.name):
-                resident = copy
-    if found is None and resident is None:
-        return None
-    return Match(engine, resident, found)
+    installed = () if isinstance(engine.installed, Unknown) else engine.installed
+    loaded = () if isinstance(engine.loaded, Unknown) else engine.loaded
+    on_disk = asked.find_among(installed, engine.kind)
+    running = asked.find_among([copy for copy in loaded if copy.state != "stopping"], engine.kind)
+    if len(on_disk) > 1:
+        on_disk.sort(key=_rank_locally)
+    if len(running) > 1:
+        running.sort(key=_rank)
+    if on_disk and loaded and not (running and running[0][0] < on_disk[0][0]):
+        shared = _copy_with_digest(engine, on_disk, on_disk[0][0])
+        if shared is not None:
+            return shared
+    if running and not (on_disk and _rank_locally(on_disk[0]) < running[0][0]):
+        rank, name, copy = running[0]
+        own = [model for _, spelled, model in on_disk if spelled == name]
+        file = own[0] if own else on_disk[0][2] if on_disk and on_disk[0][0] == rank == OWN else None
+        return Match(engine, copy, file, name, rank >= CATALOG)
+    if on_disk:
+        rank, name, model = on_disk[0]
+        return Match(engine, None, model, name, rank >= CATALOG)
+    return None
+
+
+def _copy_with_digest(
+    engine: EngineReading, on_disk: list[tuple[int, str, InstalledModel]], rank: int
+) -> Match | None:
+    """The resident copy that has the weights of one of the best names on the disk."""
+    copies = {} if isinstance(engine.loaded, Unknown) else {
+        copy.digest: copy
+        for copy in reversed(engine.loaded)
+        if copy.state != "stopping" and not isinstance(copy.digest, Unknown)
+    }  # fmt: skip
+    for found, name, model in on_disk:
+        copy: LoadedModel | None = None if isinstance(model.digest, Unknown) else copies.get(model.digest)
+        if copy is not None and found == rank:
+            return Match(engine, copy, model, name, rank >= CATALOG)
+    return None
+
+
+def _rank(item: tuple[int, str, LoadedModel]) -> int:
+    return item[0]
+
+
+def _rank_locally(item: tuple[int, str, InstalledModel]) -> int:
+    """Cloud entries last."""
+    return item[0] if item[2].remote_host is None else item[0] + _CLOUD
 
 
 def nearest_installed(snapshot: MachineSnapshot, asked: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleettui.model.names import canonical_name
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe
 
@@ -25,6 +26,18 @@ class CatalogModel:
     names: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(engine, its names there)."""
 
+    def names_on(self, engine: str) -> tuple[str, ...]:
+        """What it is called on engines of that kind; empty where the operator did not say."""
+        for kind, names in self.names:
+            if kind == engine:
+                return names
+        return ()
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Its id, then every name on any engine, each once."""
+        return tuple(dict.fromkeys((self.id, *(name for _, names in self.names for name in names))))
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogEngine:
@@ -44,3 +57,26 @@ class Catalog:
 
 
 EMPTY_CATALOG = Catalog()
+
+
+def find_in_catalog(catalog: Catalog, name: str) -> CatalogModel | None:
+    """The model with that id, or with that name on some engine: Ollama's by its rules, all others whole.
+
+    The reader of models.yaml lets no name stand for two models.
+    """
+    if not catalog.models:
+        return None
+    canonical = canonical_name(name)
+    by_name = None
+    for model in catalog.models:
+        if model.id == name:
+            return model
+        for engine, names in model.names:
+            if name in names or (engine == "ollama" and canonical in map(canonical_name, names)):
+                by_name = by_name or model
+    return by_name
+
+
+def catalog_names(catalog: Catalog) -> list[str]:
+    """Every id and name that the catalog knows."""
+    return [name for model in catalog.models for name in model.all_names]
