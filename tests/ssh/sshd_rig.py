@@ -277,6 +277,8 @@ class OllamaStandIn:
             "/api/tags": {"models": []},
         }
         self.requests: list[str] = []
+        self.posted: list[tuple[str, bytes]] = []
+        """(path, body), each POST beside its place in `requests`."""
         self.connections = 0
         self.close_after_answer = False
         """Close without saying so in the header."""
@@ -314,6 +316,11 @@ class OllamaStandIn:
                     self.wfile.write(body)
                 if outer.close_after_answer:
                     self.close_connection = True
+
+            def do_POST(self) -> None:
+                sent = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.posted.append((self.path, sent))
+                self.do_GET()
 
             def log_message(self, *_: object) -> None: ...
 

@@ -14,7 +14,7 @@ from sshd_rig import OllamaStandIn, SshdRig, black_hole, free_port
 
 from fleettui.model.machine import Machine, SshSettings
 from fleettui.net.connector import Connector
-from fleettui.net.direct_http import DirectHttp, get_direct
+from fleettui.net.direct_http import DirectHttp, get_direct, post_direct
 from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.link import Link
 from fleettui.net.local_link import LocalLink
@@ -68,6 +68,36 @@ async def test_chunked_and_large_answers(sshd_rig: SshdRig, link: Link) -> None:
         answer = await link.get(engine.port, "/api/ps", timeout_s=5)
         assert json.loads(answer.body) == {"models": ["m" * 100]}
     assert engine.connections == 1
+
+
+async def test_a_post_is_sent_once_on_a_stream_of_its_own(sshd_rig: SshdRig, link: Link) -> None:
+    engine = sshd_rig.ollama()
+    await link.get(engine.port, "/api/ps", timeout_s=5)
+    engine.answers["/api/show"] = b"x" * ((8 << 20) + 1)
+    sent = b'{"model":"gl\xc3\xa4nzend"}'
+    answer = await link.post(engine.port, "/api/show", sent, timeout_s=10, max_body_bytes=9 << 20)
+    assert (answer.status, len(answer.body)) == (200, (8 << 20) + 1)
+    assert engine.posted == [("/api/show", sent)]
+    with pytest.raises(HttpFailure, match="bytes") as caught:
+        await link.post(engine.port, "/api/show", sent, timeout_s=10)
+    assert caught.value.kind == "too_large"
+    engine.gate.clear()
+    with pytest.raises(HttpFailure, match="no answer within"):
+        await link.post(engine.port, "/api/show", sent, timeout_s=0.3)
+    engine.gate.set()
+    assert len(engine.posted) == 3
+    assert (await link.get(engine.port, "/api/ps", timeout_s=5)).status == 200
+    assert engine.connections == 4
+
+
+async def test_a_post_straight_to_an_engine(sshd_rig: SshdRig) -> None:
+    engine = sshd_rig.ollama()
+    engine.answers["/api/show"] = {"model_info": {}}
+    url = f"http://127.0.0.1:{engine.port}/api/show"
+    assert (await post_direct(url, b"{}", timeout_s=5)).body == b'{"model_info": {}}'
+    assert engine.posted == [("/api/show", b"{}")]
+    with pytest.raises(HttpFailure, match="more than 4 bytes"):
+        await post_direct(url, b"{}", timeout_s=5, max_body_bytes=4)
 
 
 async def test_too_large_an_answer_is_refused(sshd_rig: SshdRig, link: Link) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fleettui.model.snapshot import HostKeyOffer, Trust
 from fleettui.net.errors import HttpFailure, LinkError
+from fleettui.net.http1 import MAX_BODY_BYTES
 from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
@@ -46,6 +47,11 @@ class ClosedLink:
 
     async def get(
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
+    ) -> HttpAnswer:
+        raise HttpFailure("lost", self._refusal.text)
+
+    async def post(
+        self, port: int, path: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
     ) -> HttpAnswer:
         raise HttpFailure("lost", self._refusal.text)
 

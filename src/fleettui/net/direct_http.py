@@ -22,6 +22,24 @@ class DirectHttp:
 
     async def get(self, url: str, *, headers: Sequence[Header] = (), timeout_s: float) -> HttpAnswer:
         """One GET. Raises HttpFailure."""
+        return await self._ask("GET", url, None, headers, timeout_s, MAX_BODY_BYTES)
+
+    async def post(
+        self, url: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> HttpAnswer:
+        """One POST of a JSON document. Raises HttpFailure."""
+        sent = (("Content-Type", "application/json"),)
+        return await self._ask("POST", url, body, sent, timeout_s, max_body_bytes)
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: Sequence[Header],
+        timeout_s: float,
+        max_body_bytes: int,
+    ) -> HttpAnswer:
         import asyncio
 
         import httpx
@@ -33,12 +51,14 @@ class DirectHttp:
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                self._client.stream("GET", url, headers=list(headers), timeout=timeout_s) as answer,
+                self._client.stream(
+                    method, url, content=body, headers=list(headers), timeout=timeout_s
+                ) as answer,
             ):
                 async for chunk in answer.aiter_bytes():
                     size += len(chunk)
-                    if size > MAX_BODY_BYTES:
-                        raise HttpFailure("too_large", f"{url}: answer of more than {MAX_BODY_BYTES} bytes")
+                    if size > max_body_bytes:
+                        raise HttpFailure("too_large", f"{url}: answer of more than {max_body_bytes} bytes")
                     chunks.append(chunk)
         except (TimeoutError, httpx.TimeoutException):
             raise HttpFailure("timeout", f"{url}: no answer within {timeout_s:g} s") from None
@@ -66,5 +86,16 @@ async def get_direct(url: str, *, headers: Sequence[Header] = (), timeout_s: flo
     direct = DirectHttp()
     try:
         return await direct.get(url, headers=headers, timeout_s=timeout_s)
+    finally:
+        await direct.close()
+
+
+async def post_direct(
+    url: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+) -> HttpAnswer:
+    """One POST of a JSON document with a client of its own. Raises HttpFailure."""
+    direct = DirectHttp()
+    try:
+        return await direct.post(url, body, timeout_s=timeout_s, max_body_bytes=max_body_bytes)
     finally:
         await direct.close()

@@ -37,7 +37,18 @@ def encode_get(port: int, path: str, headers: Sequence[tuple[str, str]] = ()) ->
 
     The host is `localhost` for IPv4 and IPv6 alike: Ollama answers 403 to host names it does not know.
     """
-    lines = [f"GET {path} HTTP/1.1", f"Host: localhost:{port}", "Accept: application/json, text/plain, */*"]
+    return _encode_head("GET", port, path, headers)
+
+
+def encode_post(port: int, path: str, body: bytes, headers: Sequence[tuple[str, str]] = ()) -> bytes:
+    """A POST of a JSON document, else as `encode_get`."""
+    sent = ("Content-Type", "application/json"), ("Content-Length", str(len(body)))
+    return _encode_head("POST", port, path, (*sent, *headers)) + body
+
+
+def _encode_head(method: str, port: int, path: str, headers: Sequence[tuple[str, str]]) -> bytes:
+    accept = "Accept: application/json, text/plain, */*"
+    lines = [f"{method} {path} HTTP/1.1", f"Host: localhost:{port}", accept]
     lines += [f"{name}: {value}" for name, value in headers]
     if not path.startswith("/") or " " in path or any("\r" in line or "\n" in line for line in lines):
         raise ValueError(f"not a request path or header: {path!r}")
@@ -45,7 +56,7 @@ def encode_get(port: int, path: str, headers: Sequence[tuple[str, str]] = ()) ->
 
 
 class AnswerReader:
-    """Reads one answer to a GET. Feed it, look at `is_complete`."""
+    """Reads one answer to a GET or POST. Feed it, look at `is_complete`."""
 
     def __init__(self, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self.status = 0

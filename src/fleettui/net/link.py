@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fleettui.net.errors import HttpFailure, LinkError
+from fleettui.net.http1 import MAX_BODY_BYTES
 
 DataCallback = Callable[[bytes], None]
 EndCallback = Callable[[str], None]
@@ -90,6 +91,11 @@ class Link(Protocol):
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
     ) -> HttpAnswer:
         """HTTP GET on the machine's loopback, over a kept channel. Raises HttpFailure."""
+
+    async def post(
+        self, port: int, path: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> HttpAnswer:
+        """HTTP POST of a JSON document, over a channel of its own; sent once. Raises HttpFailure."""
 
     def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
         """The same without a task where a kept channel is idle; False: none is, use `get`.

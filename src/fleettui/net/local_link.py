@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from fleettui.net.errors import HttpFailure, LinkError, clean_line
+from fleettui.net.http1 import MAX_BODY_BYTES
 from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
@@ -132,6 +133,11 @@ class LocalLink:
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
     ) -> HttpAnswer:
         return await self._http.get(port, path, headers, timeout_s)
+
+    async def post(
+        self, port: int, path: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> HttpAnswer:
+        return await self._http.post(port, path, body, timeout_s, max_body_bytes)
 
     def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
         return self._http.start_get(port, path, on_answer, timeout_s)

@@ -11,6 +11,7 @@ import asyncssh
 
 from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused, clean_line
+from fleettui.net.http1 import MAX_BODY_BYTES
 from fleettui.net.jumps import Jump
 from fleettui.net.lean_packets import send_lean, skip_packet_log
 from fleettui.net.link import (
@@ -212,6 +213,11 @@ class SshLink:
         self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
     ) -> HttpAnswer:
         return await self._http.get(port, path, headers, timeout_s)
+
+    async def post(
+        self, port: int, path: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> HttpAnswer:
+        return await self._http.post(port, path, body, timeout_s, max_body_bytes)
 
     def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
         return self._http.start_get(port, path, on_answer, timeout_s)

@@ -13,7 +13,15 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from fleettui.net.errors import HttpFailure, HttpFailureKind
-from fleettui.net.http1 import AnswerReader, HttpClosed, HttpProtocolError, HttpTooLarge, encode_get
+from fleettui.net.http1 import (
+    MAX_BODY_BYTES,
+    AnswerReader,
+    HttpClosed,
+    HttpProtocolError,
+    HttpTooLarge,
+    encode_get,
+    encode_post,
+)
 from fleettui.net.link import GetCallback, Header, HttpAnswer
 
 LOOPBACKS = ("127.0.0.1", "::1")
@@ -45,19 +53,19 @@ class HttpStream(asyncio.Protocol):
         self._on_done: AnswerCallback | None = None
         self.is_open = False
 
-    def start(self, request: bytes, on_done: AnswerCallback) -> None:
+    def start(self, request: bytes, on_done: AnswerCallback, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         """Send a request; `on_done` is called once, with the answer or why there is none."""
         if self._transport is None or not self.is_open:
             on_done(HttpClosed("closed"))
             return
-        self._reader = AnswerReader()
+        self._reader = AnswerReader(max_body_bytes)
         self._on_done = on_done
         try:
             self._transport.write(request)
         except OSError as error:
             self._finish(HttpClosed(str(error)))
 
-    async def ask(self, request: bytes) -> AnswerReader:
+    async def ask(self, request: bytes, max_body_bytes: int = MAX_BODY_BYTES) -> AnswerReader:
         """Send a request, wait for the whole answer. Raises HttpProtocolError, HttpTooLarge."""
         waiter: asyncio.Future[AnswerReader] = asyncio.get_running_loop().create_future()
 
@@ -69,7 +77,7 @@ class HttpStream(asyncio.Protocol):
             else:
                 waiter.set_exception(outcome)
 
-        self.start(request, settle)
+        self.start(request, settle, max_body_bytes)
         try:
             return await waiter
         except asyncio.CancelledError:
@@ -155,6 +163,24 @@ class KeptHttp:
         try:
             async with asyncio.timeout(timeout_s):
                 reader = await self._ask(port, path, headers)
+        except TimeoutError:
+            raise self._explain_timeout(port, path, timeout_s) from None
+        except (HttpProtocolError, HttpTooLarge) as error:
+            raise self._explain(port, path, error) from None
+        return _answer_of(reader)
+
+    async def post(
+        self, port: int, path: str, body: bytes, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> HttpAnswer:
+        """One POST of JSON on a stream of its own, never sent twice; raises HttpFailure."""
+        request = encode_post(port, path, body, (("Connection", "close"),))
+        try:
+            async with asyncio.timeout(timeout_s):
+                stream = await self._open(port)
+                try:
+                    reader = await stream.ask(request, max_body_bytes)
+                finally:
+                    stream.close()
         except TimeoutError:
             raise self._explain_timeout(port, path, timeout_s) from None
         except (HttpProtocolError, HttpTooLarge) as error:

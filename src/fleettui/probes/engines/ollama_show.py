@@ -30,10 +30,11 @@ MAX_TENSORS = 65_536
 _BIGGEST = 1 << 50
 """Bytes or elements; more is no tensor."""
 
+_VOCABULARY = re.compile(rb'"tokenizer\.[a-z_.]{1,60}"\s{0,8}:\s{0,8}(?=\[)')
 # Possessive groups: one pass over any text, no way back.
-_VOCABULARY = re.compile(
-    rb'("tokenizer\.[a-z_.]{1,60}"\s{0,8}:\s{0,8})\[(?:[^\[\]"]++|"(?:[^"\\]++|\\.)*+")*+\]', re.S
-)
+_ITEMS = re.compile(rb'(?:[^\[\]"]++|"(?:[^"\\]++|\\.)*+")*+', re.S)
+_PIECE_BYTES = 128 << 10
+"""Looked through at once, 2 ms: a thread that does it gives way to the event loop in between."""
 
 # Type -> (elements of a block, bytes of a block). Source: ggml.h and the type traits of ggml.c.
 _BLOCKS: Final = {
@@ -54,7 +55,7 @@ def parse_shape(status: int, headers: Headers, body: bytes) -> Maybe[ModelShape]
     """What the model is made of; Unknown with the engine's words where it says nothing of one."""
     if len(body) > MAX_SHOW_BYTES:
         return Unknown(f"answer larger than {MAX_SHOW_BYTES >> 20} MiB, not read")
-    verdict = judge_answer(status, headers, _VOCABULARY.sub(rb"\1null", body) if status == 200 else body)
+    verdict = judge_answer(status, headers, cut_vocabulary(body) if status == 200 else body)
     if verdict.state != "ok":
         return Unknown(verdict.error or "no answer")
     document = as_dict(verdict.document)
@@ -65,6 +66,31 @@ def parse_shape(status: int, headers: Headers, body: bytes) -> Maybe[ModelShape]
     if isinstance(architecture, Unknown):
         return Unknown("the engine names no architecture")
     return _read_shape(document, facts, architecture)
+
+
+def cut_vocabulary(body: bytes) -> bytes:
+    """The document with null in place of the lists of a tokenizer, which nobody reads."""
+    kept: list[bytes] = []
+    start = 0
+    while (found := _VOCABULARY.search(body, start)) is not None:
+        end = _end_of_list(body, found.end())
+        kept += (body[start : found.end()], b"null" if end > found.end() else b"")
+        start = end
+    return b"".join((*kept, body[start:])) if kept else body
+
+
+def _end_of_list(body: bytes, start: int) -> int:
+    """Behind the list of texts and numbers that begins at `start`; `start` where it is no such list."""
+    at, piece = start + 1, _PIECE_BYTES
+    while at < len(body):
+        end = _ITEMS.match(body, at, at + piece).end()  # type: ignore[union-attr]  # it matches nothing too
+        if body[end : end + 1] in (b"[", b"]"):
+            return end + 1 if body[end : end + 1] == b"]" else start
+        # A text that is longer than a piece is looked at again, with as much again.
+        at, piece = end, piece * 2 if end == at else _PIECE_BYTES
+        if at + piece > 2 * len(body):
+            break
+    return start
 
 
 def _read_shape(document: dict[str, Any], facts: dict[str, Any], architecture: str) -> ModelShape:
