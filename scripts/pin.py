@@ -60,6 +60,12 @@ def main() -> None:
         ("build.txt", "What builds the package.", [], project["build-system"]["requires"]),
         ("test.txt", "What the tests need.", ["runtime.txt", "build.txt"], groups["test"]),
         ("check.txt", "What `make check` needs.", ["test.txt"], groups["check"]),
+        (
+            "engines.txt",
+            "Engines that tests run for real, where there is a wheel.",
+            ["test.txt"],
+            groups["engines"],
+        ),
     ]
     for name, about, includes, requirements in steps:
         versions = resolve(requirements, paths)

@@ -105,6 +105,10 @@ make_ready() {
     rm -f "$venv"/.ready-*
     pip_install --requirement "requirements/$purpose.txt" --requirement requirements/build.txt ||
         die "pip could not install requirements/$purpose.txt (message above); is the package index reachable?"
+    # Engines have no wheel for every system, and no test needs one of them to be there. Never built: that takes
+    # a compiler and an hour.
+    [ "$purpose" = runtime ] || pip_install --only-binary :all: --requirement requirements/engines.txt ||
+        say "no real engine here (message above); the tests that run one are skipped"
     pip_install --no-build-isolation --no-deps --editable . ||
         die "fleettui itself could not be installed (message above)"
     # An editable install is compiled by nobody: where PYTHONDONTWRITEBYTECODE is set, each call would do it anew.
