@@ -6,6 +6,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
+from fleettui.fleet.lease_watch import LeaseWatch
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.store.database import Store, StoreError
 from fleettui.store.snapshots import save_snapshot
@@ -28,6 +29,7 @@ class SnapshotKeeper:
         self._stored_seqs: dict[str, int] = {}
         self._whole_seqs: dict[str, int] = {}
         self._whole_at = 0.0
+        self._leases = LeaseWatch()
         self._pending: asyncio.Future[None] | None = None
         self.error: str | None = None
         """Why nothing is stored; None while all is well."""
@@ -59,6 +61,7 @@ class SnapshotKeeper:
             before = self._whole_seqs if is_whole else self._stored_seqs
             changed = {machine.name for machine in fleet.machines if before.get(machine.name) != machine.seq}
             save_snapshot(self._store, fleet, changed, writer=self.writer, is_whole=is_whole)
+            self._leases.look_at(self._store, fleet)
             self._stored_seqs = {machine.name: machine.seq for machine in fleet.machines}
             if is_whole:
                 self._whole_at, self._whole_seqs = fleet.taken_at, self._stored_seqs
