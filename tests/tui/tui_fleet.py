@@ -355,6 +355,9 @@ class FakeService:
 
     def set_paused(self, paused: bool) -> None:
         self.is_paused = paused
+        self.snapshot = replace(self.snapshot, paused_at=NOW if paused else None)
+        for callback in list(self._callbacks):
+            callback(self.snapshot)
 
     def publish(self, *machines: MachineSnapshot) -> FleetSnapshot:
         """The next snapshot: these machines in place of those of the same name, new ones added."""

@@ -17,6 +17,7 @@ from fleettui.fleet.poller import MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.model.snapshot import FleetSnapshot
 from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.link import HttpAnswer
 from fleettui.probes.engines import ENGINES
@@ -355,3 +356,46 @@ async def test_a_kept_channel_that_fails_at_once_is_asked_by_another_and_then_ag
         await until(lambda: not feed.is_waiting)
         assert answers.count("/api/ps") == count
     feed.close()
+
+
+class NotingKeeper:
+    """Remembers what it was given to store."""
+
+    error = None
+
+    def __init__(self) -> None:
+        self.kept: list[FleetSnapshot | None] = []
+
+    def keep(self, fleet: FleetSnapshot) -> None:
+        self.kept.append(fleet)
+
+    async def close(self, last: FleetSnapshot | None = None) -> None:
+        self.kept.append(last)
+
+
+async def test_a_pause_is_in_the_snapshots_and_ends_with_new_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = ScriptedLink()
+    moment = [1_000.0]
+    async with running(tmp_path, link, 0.2, lambda: moment[0]) as service:
+        await until(lambda: len(link.loops) == 4 and service.snapshot.machines[1].last_seen)
+        keeper = NotingKeeper()
+        monkeypatch.setattr(service, "_keeper", keeper)
+        await until(lambda: keeper.kept)
+        moment[0] = 2_000.0
+        service.set_paused(True)
+        await until(lambda: service.snapshot.paused_at == 2_000.0)
+        assert service.snapshot.judged_at(9_000.0) == 2_000.0
+        kept = len(keeper.kept)
+        moment[0] = 9_000.0
+        asked = len(link.questions)
+        service.set_paused(False)
+        assert len(link.questions) > asked, "everybody is asked at once"
+        await until(lambda: service.snapshot.paused_at is None)
+        assert all((machine.last_seen or 0) == 9_000.0 for machine in service.snapshot.machines)
+        await until(lambda: len(keeper.kept) > kept)
+        stored = [fleet for fleet in keeper.kept[kept:] if fleet is not None]
+        assert all(machine.last_seen == 9_000.0 for fleet in stored for machine in fleet.machines)
+        service.set_paused(True)
+    assert keeper.kept[-1] is None, "what was read before a pause is not stored as new at the end"

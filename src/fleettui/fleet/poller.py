@@ -111,6 +111,12 @@ class MachinePoller:
         elif not self.record.waits_for_operator:
             self._poke.set()
 
+    def set_paused(self, is_paused: bool) -> None:
+        """Ask nothing from now on, or go on at once; the connection stays."""
+        self.is_paused = is_paused
+        if not is_paused and self._tick_handle is not None:
+            self._tick()
+
     def set_interval(self, interval_s: float) -> None:
         """Ask at another pace from now on: the next tick is that of the new interval."""
         self.interval_s = interval_s

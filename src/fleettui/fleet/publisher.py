@@ -34,6 +34,8 @@ class SnapshotPublisher:
         self.order: tuple[str, ...] = ()
         """Names of the machines to show, in natural order."""
         self.problems: tuple[ConfigProblem, ...] = ()
+        self.paused_at: float | None = None
+        """Since when nobody is asked because the operator paused."""
         self._bus = bus
         self._pollers = pollers
         self._clock = clock
@@ -113,5 +115,6 @@ class SnapshotPublisher:
                 machines=tuple(self._frozen[name] for name in self.order if name in self._frozen),
                 problems=self.problems,
                 machines_dir=before.machines_dir,
+                paused_at=self.paused_at,
             )
         )

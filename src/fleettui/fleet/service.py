@@ -44,6 +44,9 @@ MACHINES_PER_PHASE, PHASES, PHASE_S = 64, 5, 0.08
 FIRST_ROUND_S = 10.0
 """After that snapshots are stored even when some machine has not answered once."""
 
+RESUME_S = 2.0
+"""After a pause everybody is asked at once, and has answered by then."""
+
 log = logging.getLogger(__name__)
 
 MIN_INTERVAL_S = 0.5
@@ -113,6 +116,8 @@ class FleetService:
         self._following = asyncio.Lock()
         self._has_new_interval = asyncio.Event()
         self._cycle_task: asyncio.Task[None] | None = None
+        self._resuming: asyncio.TimerHandle | None = None
+        """The pause is over, and its readings are still shown."""
         self._sleep_watch = SleepWatch(self._wake_up, clock)
         self.bus = SnapshotBus(
             FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
@@ -164,6 +169,9 @@ class FleetService:
         if self._cycle_task is not None:
             self._cycle_task.cancel()
             self._cycle_task = None
+        if self._resuming is not None:
+            self._resuming.cancel()
+            self._resuming = None
         if self._gate is not None:
             await self._gate.close(self._record_of)
         if self.flags is not None:
@@ -175,7 +183,7 @@ class FleetService:
         if self._closings:
             await asyncio.wait(self._closings, timeout=3.0)
         if self._keeper is not None:
-            await self._keeper.close(None if self.is_paused else self.snapshot)
+            await self._keeper.close(self.snapshot if self._publisher.paused_at is None else None)
         self._connector.close()
 
     def poll_now(self, name: str | None = None) -> None:
@@ -202,9 +210,24 @@ class FleetService:
 
     def set_paused(self, is_paused: bool) -> None:
         """Stop or go on asking; connections stay."""
+        if is_paused == self.is_paused:
+            return
         self.is_paused = is_paused
+        if self._resuming is not None:
+            self._resuming.cancel()
+            self._resuming = None
+        if is_paused:
+            self._publisher.paused_at = self._clock()
+            self._publisher.schedule()
+        else:  # what was read before counts as of the pause until the first answers are there
+            wait_s = min(RESUME_S, self.interval_s)
+            self._resuming = asyncio.get_running_loop().call_later(wait_s, self._end_pause)
         for poller in self._pollers.values():
-            poller.is_paused = is_paused
+            poller.set_paused(is_paused)
+
+    def _end_pause(self) -> None:
+        self._resuming = self._publisher.paused_at = None
+        self._publisher.schedule()
 
     @property
     def pollers(self) -> tuple[MachinePoller, ...]:
@@ -232,7 +255,9 @@ class FleetService:
             except Exception:
                 # A defect of ours must not end the following of files and decisions for good.
                 log.exception("files, decisions and keys cannot be followed")
-            if self._keeper is not None and not self.is_paused and self._is_past_first_round():
+            # What was read before a pause must not be stored as if it were of now.
+            is_present = self._publisher.paused_at is None and self._is_past_first_round()
+            if self._keeper is not None and is_present:
                 self._keeper.keep(self.snapshot)
 
     async def _look_around(self) -> None:

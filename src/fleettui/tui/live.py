@@ -13,6 +13,8 @@ from fleettui.tui.asking import ask_on
 from fleettui.tui.offers import is_offered
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.prompt import Prompt, Question
+from fleettui.view.cells import Cells
+from fleettui.view.pause import pause_cells
 
 if TYPE_CHECKING:
     from fleettui.tui.app import FleetApp
@@ -62,6 +64,13 @@ class LiveScreen(Screen[None]):
         self.show_snapshot(snapshot, now)
         self.query_one(Footer).show_badge(snapshot)
         self.note_cursor()
+
+    def pause_cells(self, snapshot: FleetSnapshot, now: float) -> Cells:
+        """What the first line says of a pause; nothing while machines are asked."""
+        app = self.fleet_app
+        if not app.service.is_paused:
+            return ()
+        return pause_cells(snapshot.paused_at, now, app.look.utc_offset_s, self.size.width)
 
     def note_refresh(self) -> None:
         """The operator asked for new values: lines may take new places."""

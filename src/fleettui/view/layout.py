@@ -50,6 +50,8 @@ class Layout:
     """Name keys to press, as in `a to review`."""
     card_places: tuple[Place, ...] = ()
     """The same of a card's line: what lies on it may take columns behind that say nothing of a card."""
+    paused_at: float | None = None
+    """Since then nobody is asked: ages grow, and nothing turns stale by that."""
 
     def place_of(self, key: str) -> Place | None:
         """Where a column stands, None when it is not shown."""
@@ -83,6 +85,7 @@ def make_layout(
     utc_offset_s: int | None = None,
     has_hints: bool = True,
     has_trend: bool = True,
+    paused_at: float | None = None,
 ) -> Layout:
     """The layout for a width. `names`: machines, the longest decides the first column; `columns`: keys to
     choose from, None for all; `has_trend`: a history is kept."""
@@ -114,7 +117,7 @@ def make_layout(
         x += widths[column.key] + gap
     return Layout(
         width, tuple(places), gap, interval_s, glyphs, thresholds, utc_offset_s, has_hints,
-        _places_of_card(places),
+        _places_of_card(places), paused_at,
     )  # fmt: skip
 
 

@@ -92,9 +92,16 @@ class MachineView:
         return is_answering(self.snapshot)
 
     @cached_property
+    def _judged_at(self) -> float:
+        """The moment by which ages tell what is stale."""
+        paused_at = self.layout.paused_at
+        return self.now if paused_at is None else min(self.now, paused_at)
+
+    @cached_property
     def is_stale(self) -> bool:
         """True when nothing of it is fresh: it is shown dimmed."""
-        return not self.is_answering or self.age_s is None or self.age_s > self.layout.fresh_s
+        age_s = self.snapshot.age_s(self._judged_at)
+        return not self.is_answering or age_s is None or age_s > self.layout.fresh_s
 
     def age_text(self, seconds: float | None) -> str:
         """`now` while the machine keeps its pace, else the age: `4m`."""
@@ -105,7 +112,7 @@ class MachineView:
         if self.is_stale:
             return True
         ages = [
-            status.age_s(self.now)
+            status.age_s(self._judged_at)
             for name in names
             if (status := self.snapshot.sources.get(name)) is not None and status.state != "unsupported"
         ]

@@ -107,10 +107,11 @@ class ModelIndex:
 
         A line, and the whole tuple, is the same object while nothing of it changed."""
         before, self._kept = self._kept, {}
+        judged_at = fleet.judged_at(now)
         changed: list[str] = []
         for snapshot in fleet.machines:
             known = before.get(snapshot.name)
-            kept = self._read(snapshot, known, now, 2 * fleet.interval_s)
+            kept = self._read(snapshot, known, judged_at, 2 * fleet.interval_s)
             self._kept[snapshot.name] = kept
             if kept is not known:
                 changed.append(snapshot.name)

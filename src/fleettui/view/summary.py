@@ -72,7 +72,7 @@ def summarize(fleet: FleetSnapshot, now: float) -> FleetSummary:
         pending=sum(item.trust == "pending" for item in fleet.machines),
         key_changed=sum(item.trust == "key_changed" for item in fleet.machines),
         offline=len(offline),
-        stale=sum((item.age_s(now) or 0.0) > 2 * fleet.interval_s for item in up),
+        stale=sum((item.age_s(fleet.judged_at(now)) or 0.0) > 2 * fleet.interval_s for item in up),
         in_maintenance=sum(item.maintenance is not None for item in fleet.machines),
         expected_offline=sum(item.maintenance is not None for item in offline),
         draining=sum(item.drain is not None for item in fleet.machines),

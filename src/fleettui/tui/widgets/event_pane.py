@@ -117,10 +117,10 @@ class EventPane(Vertical):
             self._made_of = made_of
             rows = self._timeline.rows_of(reversed(events), self._layout, self.filter, self.only)
             self.event_list.show_lines(rows, None if is_low else Line("header", header_of(self._layout)))
-        self._show_title(source.error)
+        self._show_title(source.error, now)
         self._show_detail(now, self._layout)
 
-    def _show_title(self, error: str | None) -> None:
+    def _show_title(self, error: str | None, now: float) -> None:
         app, timeline = self.live_screen.fleet_app, self._timeline
         glyphs, width = app.look.glyph_set, self.size.width
         left: list[Cell] = [Cell(f" {self.title}  " if self.title else " ", "strong")]
@@ -133,8 +133,10 @@ class EventPane(Vertical):
         right: tuple[Cell, ...] = (Cell("following ", "good"),)
         if not self.event_list.is_following:
             right = (Cell(f"{newer} newer {glyphs.up} g ", "accent") if newer else Cell("held ", "dim"),)
-        if app.service.is_paused:
-            right = (Cell("paused  ", "warn"), *right)
+        if self.live_screen.machine_name is None and (
+            paused := self.live_screen.pause_cells(app.snapshot, now)
+        ):
+            right = (*paused, Cell("  "), *right)
         room = max(0, width - width_of(right))
         lines: list[Cells] = [(*fit_cells(left, room, "left", glyphs.ellipsis), *right)]
         if error is not None:
@@ -169,7 +171,8 @@ class EventPane(Vertical):
             self._show_detail(self.live_screen.fleet_app.clock(), self._layout)
 
     def on_event_list_follow_changed(self) -> None:
-        self._show_title(self.live_screen.fleet_app.service.events.error)
+        app = self.live_screen.fleet_app
+        self._show_title(app.service.events.error, app.clock())
 
     # Actions
 

@@ -25,16 +25,17 @@ class SummaryLine(CellBlock):
         fleet: FleetSnapshot,
         now: float,
         interval_s: float,
-        is_paused: bool,
+        pause: Cells,
         glyphs: Glyphs,
         thresholds: Thresholds = DEFAULT_THRESHOLDS,
     ) -> None:
-        """Take over the fleet's figures; repaints only when the text changed."""
+        """Take over the fleet's figures; repaints only when the text changed. `pause`: said instead of the
+        pace."""
         width = self.screen.size.width
         is_wide = width >= _NAME_FROM_WIDTH
         left: Cells = _NAME if is_wide else (Cell(" "),)
         pace = Cell(f"every {interval_s:g} s" if is_wide else f"{interval_s:g} s", "dim")
-        right: Cells = (Cell("paused", "warn"),) if is_paused else (pace,)
+        right: Cells = pause or (pace,)
         room = width - width_of(left) - width_of(right) - 3
         summary = summary_cells(fleet, now, room, glyphs, thresholds)
         middle = fit_cells(summary, room, "left", glyphs.ellipsis)

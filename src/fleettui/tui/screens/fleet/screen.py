@@ -73,7 +73,12 @@ class FleetScreen(ChoosingMachines):
         app, table = self.fleet_app, self.table
         glyphs = app.look.glyph_set
         self.query_one(SummaryLine).show_summary(
-            snapshot, now, app.service.interval_s, app.service.is_paused, glyphs, app.look.thresholds
+            snapshot,
+            now,
+            app.service.interval_s,
+            self.pause_cells(snapshot, now),
+            glyphs,
+            app.look.thresholds,
         )
         self.query_one(Notices).show_problems(snapshot, app.service.notices, glyphs.unhealthy)
         layout = self._layout_for(snapshot)
@@ -117,7 +122,7 @@ class FleetScreen(ChoosingMachines):
 
     def _layout_for(self, snapshot: FleetSnapshot) -> Layout:
         names = tuple(item.name for item in snapshot.machines)
-        made_for = (self.size.width, names, snapshot.interval_s)
+        made_for = (self.size.width, names, snapshot.interval_s, snapshot.paused_at)
         if self._layout is None or made_for != self._layout_made_for:
             look = self.fleet_app.look
             self._layout_made_for = made_for
@@ -131,6 +136,7 @@ class FleetScreen(ChoosingMachines):
                 utc_offset_s=look.utc_offset_s,
                 has_hints="pending" not in look.keys,  # the hint names the key
                 has_trend=self._rows.trend_of is not None,
+                paused_at=snapshot.paused_at,
             )
             if layout != self._layout:  # rows are kept by the layout itself
                 self._layout = layout

@@ -11,12 +11,12 @@ from fleettui.tui.screens.machine.pane import MachinePane
 from fleettui.tui.screens.machine.tabs import TABS
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.tab_line import TabLine
-from fleettui.view.cells import Cell, Cells, fit_cells
+from fleettui.view.cells import Cell, Cells, fit_cells, width_of
 from fleettui.view.column_cells import health
 from fleettui.view.flags import flag_cells
 from fleettui.view.layout import Layout, make_layout
 from fleettui.view.machine_view import MachineView
-from fleettui.view.text import cell_width, clean
+from fleettui.view.text import clean
 
 _LOW = 20
 """Screens with fewer lines have none to spare."""
@@ -70,12 +70,17 @@ class MachineScreen(LiveScreen):
         width, look = self.size.width, self.fleet_app.look
         names = [item.name for item in snapshot.machines]
         place = f"{names.index(self.machine_name) + 1} of {len(names)}" if machine is not None else ""
-        pace = Cell("paused", "warn") if self.fleet_app.service.is_paused else Cell(place, "dim")
+        right = self.pause_cells(snapshot, now) or (Cell(place, "dim"),)
         cells: Cells = (Cell(f" {clean(self.machine_name)}  ", "strong"),)
         if machine is not None:
-            if self._layout is None or self._layout.interval_s != snapshot.interval_s:
+            made_for = (snapshot.interval_s, snapshot.paused_at)
+            if self._layout is None or (self._layout.interval_s, self._layout.paused_at) != made_for:
                 self._layout = make_layout(
-                    width, interval_s=snapshot.interval_s, glyphs=look.glyph_set, thresholds=look.thresholds
+                    width,
+                    interval_s=snapshot.interval_s,
+                    glyphs=look.glyph_set,
+                    thresholds=look.thresholds,
+                    paused_at=snapshot.paused_at,
                 )
             view = MachineView(machine, now, self._layout)
             chips = [
@@ -83,9 +88,9 @@ class MachineScreen(LiveScreen):
             ]
             about = clean(f"  {machine.machine.role}  {machine.machine.hostname}")
             cells = (*cells, *health(view, width), *chips, Cell(about, "dim"))
-        room = max(0, width - cell_width(pace.text) - 1)
+        room = max(0, width - width_of(right) - 1)
         title = fit_cells(cells, room, "left", look.glyph_set.ellipsis)
-        self.query_one("#title", CellBlock).show_cells((*title, pace))
+        self.query_one("#title", CellBlock).show_cells((*title, *right))
 
     # Tabs and neighbours
 

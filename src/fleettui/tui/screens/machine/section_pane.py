@@ -50,7 +50,8 @@ class SectionPane(MachinePane, LineView[Line]):
     def _layout_for(self, fleet: FleetSnapshot) -> Layout:
         width = column_width(self.screen.size.width)
         layout = self._layout
-        if layout is None or (layout.width, layout.interval_s) != (width, fleet.interval_s):
+        made_for = (width, fleet.interval_s, fleet.paused_at)
+        if layout is None or (layout.width, layout.interval_s, layout.paused_at) != made_for:
             look = self.fleet_app.look
             layout = self._layout = make_layout(
                 width,
@@ -59,5 +60,6 @@ class SectionPane(MachinePane, LineView[Line]):
                 thresholds=look.thresholds,
                 utc_offset_s=look.utc_offset_s,
                 has_hints=False,
+                paused_at=fleet.paused_at,
             )
         return layout

@@ -113,7 +113,8 @@ class ModelsScreen(ChoosingModels):
     def _summary_cells(self, now: float, layout: ModelLayout) -> Cells:
         width, glyphs = self.size.width, layout.glyphs
         title = Cell(" Models  " if width >= _TITLE_FROM else " ", "strong")
-        paused: Cells = (Cell("paused ", "warn"),) if self.fleet_app.service.is_paused else ()
+        paused = self.pause_cells(self.fleet_app.snapshot, now)
+        paused = (*paused, Cell(" ")) if paused else ()
         room = max(0, width - cell_width(title.text) - width_of(paused) - 1)
         summary = fit_cells(models_summary(self.lines, now, room, glyphs), room, "left", glyphs.ellipsis)
         return (title, *summary, Cell(" "), *paused)
