@@ -54,6 +54,8 @@ class Catalog:
 
     models: tuple[CatalogModel, ...] = ()
     engines: tuple[CatalogEngine, ...] = ()
+    file: str = ""
+    """The models.yaml it was read from; empty: there is none."""
 
 
 EMPTY_CATALOG = Catalog()

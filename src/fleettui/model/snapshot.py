@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleettui.model.catalog import EMPTY_CATALOG, Catalog
 from fleettui.model.gpu import GpuReading, ProcessesReading
 from fleettui.model.literal import Literal
 from fleettui.model.machine import ConfigProblem, Machine
@@ -206,10 +207,12 @@ class FleetSnapshot:
     machines: tuple[MachineSnapshot, ...] = ()
     """In natural order of the names."""
     problems: tuple[ConfigProblem, ...] = ()
-    """What is wrong in the machine files; never hides the good ones."""
+    """What is wrong in the machine files and the catalog; never hides the good ones."""
     machines_dir: str = ""
     paused_at: float | None = None
     """Epoch seconds since which nobody is asked because the operator paused; None: machines are asked."""
+    catalog: Catalog = EMPTY_CATALOG
+    """What the operator says of models; the same object while nothing of it changes."""
 
     def judged_at(self, now: float) -> float:
         """The moment by which ages tell what is stale: a pause makes nothing stale that was not."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+from fleettui.model.catalog import Catalog
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.store.catalog import load_catalog, save_catalog
 from fleettui.store.codec import MachineEncoder, decode, decode_machine, encode, seal, unseal
 from fleettui.store.database import Store
 from fleettui.store.routing_part import RoutingEncoder, decode_for_routing
@@ -68,6 +70,7 @@ def save_snapshot(
     the next snapshot comes soon).
     """
     machines_dir = os.path.realpath(fleet.machines_dir)
+    now = time.time() if written_at is None else written_at
     encoders = store.memo.setdefault(_MEMO, _Encoders())
     assert isinstance(encoders, _Encoders)  # noqa: S101  (only this module writes that entry)
     names = [machine.machine.name for machine in fleet.machines]
@@ -81,7 +84,9 @@ def save_snapshot(
             texts[machine.machine.name] = _texts_of(machine, encoders)
         else:
             parts[machine.machine.name] = seal(encoders.routing.encode(machine))
-    now = time.time() if written_at is None else written_at
+    if encoders.catalogs.get(machines_dir) is not fleet.catalog:
+        save_catalog(store, machines_dir, fleet.catalog, now)
+        encoders.catalogs[machines_dir] = fleet.catalog
     with store.transaction() as connection:
         stored = {
             name
@@ -173,7 +178,8 @@ def _load(
     machines = _machines_in(texts, names, decode_one)
     if machines is None or type(seq) is not int or type(problems) is not list or type(own_dir) is not str:
         return None
-    fleet = FleetSnapshot(seq, taken_at, interval_s, machines, tuple(problems), own_dir)
+    catalog = load_catalog(store, key)
+    fleet = FleetSnapshot(seq, taken_at, interval_s, machines, tuple(problems), own_dir, catalog=catalog)
     return StoredFleet(fleet, written_at, interval_s, SnapshotWriter(pid, str(kind)))
 
 
@@ -183,6 +189,8 @@ class _Encoders:
     def __init__(self) -> None:
         self.routing = RoutingEncoder()
         self.whole = MachineEncoder()
+        self.catalogs: dict[str, Catalog] = {}
+        """As stored, by folder of machine files."""
 
     def forget(self, name: str) -> None:
         self.routing.forget(name)
