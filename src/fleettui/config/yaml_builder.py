@@ -78,7 +78,7 @@ class YamlBuilder:
         after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
             line = after.start_mark.line + 1
-            raise YamlFailure(line, "A second document begins here (---); write one machine a file.")
+            raise YamlFailure(line, "A second document begins here (---); give it a file of its own.")
         return root
 
     def _build(self, event: Any, path: tuple[str | int, ...]) -> YamlNode:

@@ -55,7 +55,7 @@ class YamlDocument:
 def read_yaml(data: bytes, loader: Any = None) -> YamlDocument:
     """The document in `data`; never raises. `loader`: a PyYAML loader class, default the C one."""
     if len(data) > MAX_BYTES:
-        return _failed(YamlProblem(None, None, "The file is larger than 1 MiB; a machine needs a few lines."))
+        return _failed(YamlProblem(None, None, "The file is larger than 1 MiB; a few lines are enough."))
     builder = YamlBuilder()
     try:
         text = _decode(data)
