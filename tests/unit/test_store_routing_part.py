@@ -14,6 +14,7 @@ from builders import NOW
 from fleettui.decide.routing import decide_route
 from fleettui.model.gpu import GpuCard, GpuFault, GpuProblem, GpuReading
 from fleettui.model.machine import DeclaredGpu, EngineEndpoint, EngineKind, Machine
+from fleettui.model.ollama_settings import NOT_SET, OllamaSettings
 from fleettui.model.readings import (
     EngineReading,
     EngineState,
@@ -22,6 +23,7 @@ from fleettui.model.readings import (
     MemoryReading,
     ModelState,
     ModelTraits,
+    SystemReading,
 )
 from fleettui.model.route import RouteQuery
 from fleettui.model.snapshot import (
@@ -109,6 +111,8 @@ ENGINES = st.builds(
                 vram_bytes=BYTES,
                 context=UNKNOWN | st.sampled_from([2048, 8192]),
                 state=mostly(st.just("loaded"), words(ModelState)),
+                expires_at=UNKNOWN | st.floats(NOW - 60, NOW + 600),
+                is_pinned=st.booleans(),
                 traits=TRAITS,
             )
         ),
@@ -270,3 +274,31 @@ def test_routing_alone_is_brought_up_to_date_between_whole_snapshots(tmp_path: P
     assert whole is not None
     assert [item.last_seen for item in part.fleet.machines[1:]] == [NOW + 5] * len(rest)
     assert whole.fleet.machines == old.machines
+
+
+SETTINGS = st.builds(
+    OllamaSettings,
+    port=st.sampled_from([11434, 8000]),
+    parallel=st.integers(1, 8) | st.just(NOT_SET),
+    cache_type=st.sampled_from(["f16", "q8_0"]) | st.just(NOT_SET),
+    context=st.sampled_from([4096, 32768]) | st.just(NOT_SET),
+    flash_attention=st.sampled_from(["on", "off", "auto"]),
+    spreads=st.booleans(),
+    max_loaded=st.integers(1, 8) | st.just(NOT_SET),
+    keep_alive=st.just("24h") | st.just(NOT_SET),
+)
+
+
+@given(SNAPSHOTS, st.none() | SETTINGS)
+def test_settings_of_ollama_and_times_of_copies_are_kept(
+    snapshot: MachineSnapshot, told: OllamaSettings | None
+) -> None:
+    whole = replace(snapshot, system=SystemReading(ollama=told))
+    found = decode_for_routing(encode_for_routing(whole))
+    assert found is not None
+    assert (None if found.system is None else found.system.ollama) == told
+
+    def times(machine: MachineSnapshot) -> list[object]:
+        return [(copy.name, copy.expires_at, copy.is_pinned) for copy in machine.loaded]
+
+    assert times(found) == times(whole)

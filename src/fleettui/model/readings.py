@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.literal import Literal
 from fleettui.model.machine import EngineKind
+from fleettui.model.ollama_settings import OllamaSettings
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown, known_or
 
@@ -218,6 +219,8 @@ class SystemReading:
     clock_skew_s: Maybe[float] = NOT_READ
     """The machine's clock minus ours, as much as is sure; 0 while it may be right."""
     block_devices: Maybe[tuple[BlockDevice, ...]] = NOT_READ
+    ollama: OllamaSettings | None = None
+    """Of an Ollama that runs as a service or under our account; None where they cannot be read."""
 
 
 ModelState = Literal["loaded", "loading", "stopping", "sleeping"]

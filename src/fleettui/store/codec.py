@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from zlib import crc32
 
-from fleettui.model import gpu, machine, readings, snapshot
+from fleettui.model import gpu, machine, ollama_settings, readings, snapshot
 from fleettui.model.unknown import Unknown
 from fleettui.model.written import dump_json, read_float
 
@@ -51,6 +51,7 @@ _CLASSES: tuple[type, ...] = (
     readings.ListeningPort,
     readings.SystemReading,
     readings.BlockDevice,
+    ollama_settings.OllamaSettings,
     readings.EngineReading,
     readings.EngineTraits,
     readings.EngineLoad,
@@ -75,7 +76,7 @@ def _field_names(cls: Any) -> tuple[str, ...]:
 
 def _checksum() -> int:
     names = "".join(f"{cls.__name__}:{','.join(_field_names(cls))};" for cls in _CLASSES)
-    return crc32(f"5;{names}".encode())
+    return crc32(f"6;{names}".encode())
 
 
 FORMAT = _checksum()

@@ -10,7 +10,14 @@ from operator import attrgetter, is_
 
 from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.machine import DeclaredGpu, Machine
-from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel, ModelTraits
+from fleettui.model.ollama_settings import NOT_SET, OllamaSettings
+from fleettui.model.readings import (
+    EngineReading,
+    InstalledModel,
+    LoadedModel,
+    ModelTraits,
+    SystemReading,
+)
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
 from fleettui.model.unknown import NOT_READ, Unknown
 from fleettui.store.codec import decode, encode
@@ -33,9 +40,11 @@ _card_values = attrgetter(
 )  # fmt: skip
 _engine_values = attrgetter("kind", "port", "state", "running", "waiting", "error")
 _loaded_values = attrgetter(
-    "name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state", "names"
-)
+    "name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state", "names", "expires_at",
+    "is_pinned",
+)  # fmt: skip
 _installed_values = attrgetter("name", "engine", "digest", "size_bytes", "remote_host", "names")
+_settings_values = attrgetter(*OllamaSettings.__slots__)
 _flag_values = attrgetter("trust", "health", "last_seen", "maintenance", "drain", "seq")
 
 
@@ -67,6 +76,7 @@ class RoutingEncoder:
                 if gpu is None
                 else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem, gpu.is_stale),
                 snapshot.memory,
+                None if snapshot.system is None else _bare_settings(snapshot.system.ollama),
                 {
                     name: _status_values(status)
                     for name, status in snapshot.sources.items()
@@ -108,14 +118,22 @@ def decode_for_routing(text: str) -> MachineSnapshot | None:
     """The machine snapshot of `encode_for_routing`'s text; None for any other."""
     values = decode(text)
     try:
-        (declared, gpu_count), engines, (link, flags, gpu, memory, sources) = values
-        return _snapshot(declared, gpu_count, link, flags, gpu, memory, engines, sources)
+        (declared, gpu_count), engines, (link, flags, gpu, memory, settings, sources) = values
+        return _snapshot(declared, gpu_count, link, flags, gpu, memory, settings, engines, sources)
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
 
 
 def _snapshot(
-    declared: Any, gpu_count: Any, link: Any, flags: Any, gpu: Any, memory: Any, engines: Any, sources: Any
+    declared: Any,
+    gpu_count: Any,
+    link: Any,
+    flags: Any,
+    gpu: Any,
+    memory: Any,
+    settings: Any,
+    engines: Any,
+    sources: Any,
 ) -> MachineSnapshot:
     name, role, hostname, port, models, tags, disabled_gpus, endpoints = declared
     trust, health, last_seen, maintenance, drain, seq = flags
@@ -135,6 +153,7 @@ def _snapshot(
         LinkStatus(*link),
         None if gpu is None else _gpu(*gpu),
         memory=memory,
+        system=None if settings is None else SystemReading(ollama=_settings(*settings)),
         engines=tuple([_engine(*engine) for engine in engines]),
         sources={source: _status(status) for source, status in sources.items()},
         health=health,
@@ -143,6 +162,18 @@ def _snapshot(
         drain=drain,
         seq=seq,
     )
+
+
+def _bare_settings(told: OllamaSettings | None) -> list[Any] | None:
+    """Bare values, None for what is not set: each Unknown would be an object to decode."""
+    if told is None:
+        return None
+    values = _settings_values(told)
+    return [None if isinstance(value, Unknown) else value for value in values]
+
+
+def _settings(*values: Any) -> OllamaSettings:
+    return OllamaSettings(*[NOT_SET if value is None else value for value in values])
 
 
 def _gpu(cards: Any, faults: Any, problem: Any, is_stale: Any) -> GpuReading:
@@ -207,10 +238,9 @@ def _status(values: Any) -> SourceStatus:
 def _loaded(values: Any) -> LoadedModel:
     copy: Any = _new(_OpenLoaded)
     copy.name, copy.engine, copy.digest, copy.size_bytes, copy.vram_bytes, copy.context = values[:6]
-    copy.state, names = values[6:]
+    copy.state, names, copy.expires_at, copy.is_pinned = values[6:]
     copy.traits = None if names is None else _names_only(*names)
-    copy.expires_at = copy.parameter_size = copy.quantization = NOT_READ
-    copy.is_pinned = False
+    copy.parameter_size = copy.quantization = NOT_READ
     copy.__class__ = LoadedModel
     made: LoadedModel = copy
     return made

@@ -1,0 +1,75 @@
+"""How an Ollama on a machine would load a model: context, sequences, cache type, by its settings."""
+
+from __future__ import annotations
+
+from fleettui.decide.kv_cache import BYTES_OF_32, F16, CacheTypes
+from fleettui.decide.model_need import ContextUse
+from fleettui.decide.ollama_forecast import default_context
+from fleettui.model.ollama_settings import OllamaSettings
+from fleettui.model.record import dataclass
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.vram import has_no_gpu, vram_sum
+
+ASSUMES_ONE = "assumes 1 request at a time"
+_SMALLEST_CONTEXT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaUse:
+    """The use of a model there, and what of it is assumed."""
+
+    use: ContextUse
+    spreads: bool = False
+    """OLLAMA_SCHED_SPREAD is set."""
+    context_basis: str = "asked for"
+    """`asked for`, `OLLAMA_CONTEXT_LENGTH`, `default by VRAM`, `assumed`."""
+    is_parallel_known: bool = False
+    max_loaded: Maybe[int] = Unknown("not read")
+    """Copies it keeps at most, where it is set."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return () if self.is_parallel_known else (ASSUMES_ONE,)
+
+
+def settings_of(snapshot: MachineSnapshot, port: int) -> OllamaSettings | None:
+    """Of the server at that port; None where they could not be read."""
+    told = None if snapshot.system is None else snapshot.system.ollama
+    return told if told is not None and told.port == port else None
+
+
+def find_ollama_use(snapshot: MachineSnapshot, port: int, context: int | None = None) -> OllamaUse:
+    """How the server at that port would load a model; `context`: tokens that the request will name."""
+    settings = settings_of(snapshot, port)
+    tokens, basis = _context(snapshot, settings, context)
+    if settings is None:
+        return OllamaUse(ContextUse(tokens), context_basis=basis)
+    parallel = 1 if isinstance(settings.parallel, Unknown) else settings.parallel
+    has_flash = settings.flash_attention != "off"
+    # Without flash attention the server ignores a quantised cache (llm/server.go).
+    types = _types(settings.cache_type) if has_flash else F16
+    return OllamaUse(
+        ContextUse(tokens, parallel, types, has_flash), settings.spreads, basis, True, settings.max_loaded
+    )
+
+
+def _context(
+    snapshot: MachineSnapshot, settings: OllamaSettings | None, asked: int | None
+) -> tuple[int, str]:
+    if asked is not None:
+        return asked, "asked for"
+    if settings is not None and not isinstance(settings.context, Unknown):
+        return settings.context, "OLLAMA_CONTEXT_LENGTH"
+    if snapshot.gpu is None or not snapshot.gpu.cards:
+        return _SMALLEST_CONTEXT, "default by VRAM" if has_no_gpu(snapshot) else "assumed"
+    tokens = default_context(vram_sum(snapshot).total_mib)
+    if isinstance(tokens, Unknown):
+        return _SMALLEST_CONTEXT, "assumed"
+    return tokens, "default by VRAM"
+
+
+def _types(name: Maybe[str]) -> CacheTypes:
+    """The server takes f16, q8_0 and q4_0; it ignores any other word."""
+    kind = next((known for known in BYTES_OF_32 if known == name), None)
+    return CacheTypes(kind, kind) if kind in ("f16", "q8_0", "q4_0") else F16
