@@ -33,6 +33,11 @@ def resolve_catalog_dir(
     return _resolve(option, CATALOG_VARIABLE, setting, "catalog", environ)
 
 
+def default_catalog_dir(environ: Mapping[str, str] | None = None) -> str:
+    """Absolute folder of the catalog where nobody names one and there is no `./catalog`."""
+    return os.path.join(user_folder("config", os.environ if environ is None else environ), "catalog")
+
+
 def resolve_state_dir(
     option: str | None = None, setting: str | None = None, environ: Mapping[str, str] | None = None
 ) -> str:
