@@ -12,6 +12,7 @@ from fleettui.fleet.bus import SnapshotBus
 from fleettui.fleet.driver_watch import DriverWatch
 from fleettui.fleet.inbox import ANSWER_KINDS
 from fleettui.fleet.poller import MachinePoller
+from fleettui.model.catalog import EMPTY_CATALOG
 from fleettui.model.machine import ConfigProblem
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 
@@ -34,6 +35,8 @@ class SnapshotPublisher:
         self.order: tuple[str, ...] = ()
         """Names of the machines to show, in natural order."""
         self.problems: tuple[ConfigProblem, ...] = ()
+        self.catalog = EMPTY_CATALOG
+        self.catalog_problems: tuple[ConfigProblem, ...] = ()
         self.paused_at: float | None = None
         """Since when nobody is asked because the operator paused."""
         self._bus = bus
@@ -113,8 +116,9 @@ class SnapshotPublisher:
                 taken_at=now,
                 interval_s=self.interval_s,
                 machines=tuple(self._frozen[name] for name in self.order if name in self._frozen),
-                problems=self.problems,
+                problems=(*self.problems, *self.catalog_problems) if self.catalog_problems else self.problems,
                 machines_dir=before.machines_dir,
                 paused_at=self.paused_at,
+                catalog=self.catalog,
             )
         )

@@ -12,6 +12,7 @@ from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.access_watch import AccessWatch
 from fleettui.fleet.bus import SnapshotBus, Subscriber
+from fleettui.fleet.catalog_watch import CatalogWatch
 from fleettui.fleet.event_log import make_event_log
 from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.history import keep_history
@@ -66,6 +67,8 @@ class FleetSettings:
     """Folder of the state database with the decisions about host keys; None: nothing was decided."""
     history_minutes: float | None = None
     """How long samples are kept for graphs; None: none are."""
+    catalog_dir: str | None = None
+    """Folder of the catalog; None: there is none."""
 
 
 class FleetService:
@@ -123,6 +126,7 @@ class FleetService:
             FleetSnapshot(0, clock(), settings.interval_s, machines_dir=settings.machines_dir)
         )
         self._publisher = SnapshotPublisher(self.bus, self._pollers, clock)
+        self._catalog = CatalogWatch(settings.catalog_dir, self._publisher)
         self.history = keep_history(self.bus, settings.history_minutes, settings.interval_s)
         """Samples for graphs; None where `history_minutes` is."""
         self.events = make_event_log(settings.machines_dir, keeper, self._gate, clock)
@@ -302,6 +306,7 @@ class FleetService:
                 self._add(poller.record.machine)
         if files is not self._files:
             self._apply(files)
+        self._catalog.follow()
         if self.flags is not None:
             await self.flags.follow()
 
