@@ -19,6 +19,7 @@ from fleettui.fleet.history import keep_history
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.needs import EVERYTHING, Needs
+from fleettui.fleet.model_shapes import make_shape_asker
 from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.publisher import SnapshotPublisher
@@ -73,6 +74,8 @@ class FleetSettings:
 
 class FleetService:
     """Pollers of the whole fleet and the bus they publish on."""
+    asks_shapes: bool = False
+    """Engines are asked now and then what a model is made of that nobody knows yet."""
 
     def __init__(
         self,
@@ -134,6 +137,8 @@ class FleetService:
     # -- what front ends use ------------------------------------------------------------------------
 
     @property
+        self.shapes = make_shape_asker(settings.state_dir, self.bus, self._pollers, clock)
+        """What models are made of; None without a state folder."""
     def snapshot(self) -> FleetSnapshot:
         """The latest snapshot; immutable."""
         return self.bus.latest
@@ -182,10 +187,14 @@ class FleetService:
             self.flags.book.close()
         pollers = tuple(self._pollers.values())
         self._pollers.clear()
+        if self.shapes is not None and self.settings.asks_shapes:
+            self.shapes.start()
         self._publisher.stop()
         await asyncio.gather(*(poller.close() for poller in pollers))
         if self._closings:
             await asyncio.wait(self._closings, timeout=3.0)
+        if self.shapes is not None:
+            await self.shapes.close()
         if self._keeper is not None:
             await self._keeper.close(self.snapshot if self._publisher.paused_at is None else None)
         self._connector.close()

@@ -1,0 +1,260 @@
+"""Asks engines what their models are made of: each digest once for the whole fleet and all runs.
+
+One question at a time in the whole fleet, with a pause after each: an answer has megabytes. It loads nothing.
+It is read in a thread, and kept in the state database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from fleettui.model.machine import EngineEndpoint
+from fleettui.model.model_shape import ModelShape
+from fleettui.model.record import dataclass
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.unknown import Maybe, Unknown
+from fleettui.net.direct_http import post_direct
+from fleettui.net.errors import HttpFailure
+from fleettui.net.link import HttpAnswer, Link
+from fleettui.probes.engines.ollama_show import MAX_SHOW_BYTES, SHOW, parse_shape
+from fleettui.store.database import Store, StoreError
+from fleettui.store.model_shapes import load_shapes, save_shape
+
+if TYPE_CHECKING:
+    from fleettui.fleet.bus import SnapshotBus
+    from fleettui.fleet.poller import MachinePoller
+    from fleettui.model.readings import EngineReading
+
+SHOW_TIMEOUT_S = 60.0
+PAUSE_S = 1.0
+"""Between two questions."""
+LOOK_S = 5.0
+"""Between two looks for models that nobody knows yet."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePlace:
+    """Where a model can be asked for."""
+
+    machine: str
+    hostname: str
+    endpoint: EngineEndpoint
+    model: str
+    digest: str
+    is_direct: bool
+    """The engine is reached from here, not through SSH."""
+
+
+class ShapeBook:
+    """Shapes in memory and in the state database; reading and writing in a thread of its own."""
+
+    def __init__(self, state_dir: str) -> None:
+        self.shapes: dict[str, ModelShape] = {}
+        """By digest: those that were looked up and found, or read."""
+        self.error: str | None = None
+        """Why nothing is kept; None while all is well."""
+        self._state_dir = state_dir
+        self._store: Store | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model shapes")
+
+    async def look_up(self, digests: Collection[str]) -> None:
+        """Read what other runs found out about these."""
+        loop = asyncio.get_running_loop()
+        self.shapes.update(await loop.run_in_executor(self._thread, self._load, digests))
+
+    async def read(self, digest: str, answer: HttpAnswer, now: float) -> Maybe[ModelShape]:
+        """Read an answer, and keep what it says."""
+        loop = asyncio.get_running_loop()
+        shape = await loop.run_in_executor(self._thread, self._read, digest, answer, now)
+        if not isinstance(shape, Unknown):
+            self.shapes[digest] = shape
+        return shape
+
+    async def close(self) -> None:
+        """Close the database once the last write is done."""
+        if self._store is not None:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._close_store)
+        self._thread.shutdown(wait=False)
+
+    # -- in the thread ------------------------------------------------------------------------------
+
+    def _load(self, digests: Collection[str]) -> dict[str, ModelShape]:
+        try:
+            return load_shapes(self._opened(), digests)
+        except StoreError as error:
+            self._note(error)
+            return {}
+
+    def _read(self, digest: str, answer: HttpAnswer, now: float) -> Maybe[ModelShape]:
+        shape = parse_shape(answer.status, answer.headers, answer.body)
+        if not isinstance(shape, Unknown):
+            try:
+                save_shape(self._opened(), digest, shape, now)
+                self.error = None
+            except StoreError as error:
+                self._note(error)
+        return shape
+
+    def _note(self, error: StoreError) -> None:
+        if self.error is None:
+            log.warning("shapes of models are not kept: %s", error)
+        self.error = f"what models are made of is not kept, so each run asks for it: {error}"
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            self._store = Store.open(self._state_dir)
+        return self._store
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
+class ShapeAsker:
+    """Finds models that nobody knows yet, and asks for them."""
+
+    def __init__(
+        self,
+        book: ShapeBook,
+        bus: SnapshotBus,
+        pollers: Mapping[str, MachinePoller],
+        clock: Callable[[], float],
+    ) -> None:
+        self.book = book
+        self.failures: dict[tuple[str, str], str] = {}
+        """(digest, machine) -> why it did not say; not asked again in this run."""
+        self._bus = bus
+        self._pollers = pollers
+        self._clock = clock
+        self._looked_up: set[str] = set()
+        self._known_lists: dict[tuple[str, int], object] = {}
+        """Installed models of an engine of which every shape is known: the very list."""
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to ask, now and then, in the running event loop."""
+        self._task = asyncio.create_task(self._run(), name="model shapes")
+
+    async def close(self) -> None:
+        """Stop asking; the book is closed too."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task], timeout=3.0)
+        await self.book.close()
+
+    async def ask_for(self, digests: Collection[str]) -> None:
+        """Ask for these only, at each machine that has them until one says it."""
+        await self._look_up(digests)
+        while place := next((at for at in self._places(self._bus.latest) if at.digest in digests), None):
+            await self._ask(place)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                while place := await self._next_place():
+                    await self._ask(place)
+                    await asyncio.sleep(PAUSE_S)
+            except Exception:
+                # A defect of ours on one model must not end the asking for the others.
+                log.exception("shapes of models cannot be asked")
+
+    async def _next_place(self) -> ShapePlace | None:
+        fleet = self._bus.latest
+        await self._look_up({place.digest for place in self._places(fleet)})
+        places = list(self._places(fleet))
+        loaded = {copy.digest for machine in fleet.machines for copy in machine.loaded}
+        return next((place for place in places if place.digest in loaded), places[0] if places else None)
+
+    async def _look_up(self, digests: Collection[str]) -> None:
+        new = [digest for digest in digests if digest not in self._looked_up]
+        if not new:
+            return
+        self._looked_up.update(new)
+        await self.book.look_up(new)
+
+    def _places(self, fleet: FleetSnapshot) -> Iterator[ShapePlace]:
+        """Where a model may be asked for now whose shape is not known."""
+        for machine in fleet.machines:
+            for engine in machine.engines:
+                if engine.kind == "ollama" and not isinstance(engine.installed, Unknown):
+                    yield from self._places_at(machine, engine)
+
+    def _places_at(self, machine: MachineSnapshot, engine: EngineReading) -> Iterator[ShapePlace]:
+        installed, key = engine.installed, (machine.name, engine.port)
+        if isinstance(installed, Unknown) or self._known_lists.get(key) is installed:
+            return
+        endpoint = _endpoint_of(machine, engine)
+        missing = False
+        for model in installed:
+            digest = model.digest
+            if isinstance(digest, Unknown) or model.remote_host is not None or digest in self.book.shapes:
+                continue
+            if (digest, machine.name) in self.failures:
+                continue
+            missing = True
+            can_ask = engine.state == "ok" and engine.path != "remote" and self._link_of(machine.name)
+            if endpoint is not None and can_ask:
+                is_direct = engine.path == "direct" or endpoint.url is not None
+                hostname = machine.machine.hostname
+                yield ShapePlace(machine.name, hostname, endpoint, model.name, digest, is_direct)
+        if not missing:
+            self._known_lists[key] = installed
+
+    async def _ask(self, place: ShapePlace) -> None:
+        key = (place.digest, place.machine)
+        self.failures[key] = "asked, no answer yet"
+        try:
+            answer = await self._post(place)
+            shape = await self.book.read(place.digest, answer, self._clock())
+        except HttpFailure as failure:
+            shape = Unknown(failure.text)
+        if isinstance(shape, Unknown):
+            self.failures[key] = shape.reason
+            log.info("%s does not say what %s is made of: %s", place.machine, place.model, shape.reason)
+            return
+        del self.failures[key]
+
+    def _link_of(self, machine: str) -> Link | None:
+        """The open connection; None where there is none, or nobody is to be asked."""
+        poller = self._pollers.get(machine)
+        return None if poller is None or poller.is_paused else poller.open_link
+
+    async def _post(self, place: ShapePlace) -> HttpAnswer:
+        body = json.dumps({"model": place.model, "verbose": True}).encode()
+        if place.is_direct:
+            url = f"{_base_url(place)}{SHOW}"
+            return await post_direct(url, body, timeout_s=SHOW_TIMEOUT_S, max_body_bytes=MAX_SHOW_BYTES)
+        link = self._link_of(place.machine)
+        if link is None:
+            raise HttpFailure("lost", f"{place.machine}: the connection ended")
+        port = place.endpoint.port
+        return await link.post(port, SHOW, body, timeout_s=SHOW_TIMEOUT_S, max_body_bytes=MAX_SHOW_BYTES)
+
+
+def make_shape_asker(
+    state_dir: str | None, bus: SnapshotBus, pollers: Mapping[str, MachinePoller], clock: Callable[[], float]
+) -> ShapeAsker | None:
+    """The asker of a service; None where there is no state database that could keep what it learns."""
+    return None if state_dir is None else ShapeAsker(ShapeBook(state_dir), bus, pollers, clock)
+
+
+def _endpoint_of(machine: MachineSnapshot, engine: EngineReading) -> EngineEndpoint | None:
+    wanted = (engine.kind, engine.port)
+    return next((item for item in machine.machine.engines if (item.kind, item.port) == wanted), None)
+
+
+def _base_url(place: ShapePlace) -> str:
+    if place.endpoint.url is not None:
+        return place.endpoint.url.rstrip("/")
+    host = f"[{place.hostname}]" if ":" in place.hostname else place.hostname
+    return f"http://{host}:{place.endpoint.port}"
