@@ -18,8 +18,8 @@ from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.history import keep_history
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.maintenance import FlagOperations
-from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.model_shapes import make_shape_asker
+from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.publisher import SnapshotPublisher
@@ -68,14 +68,14 @@ class FleetSettings:
     """Folder of the state database with the decisions about host keys; None: nothing was decided."""
     history_minutes: float | None = None
     """How long samples are kept for graphs; None: none are."""
+    asks_shapes: bool = False
+    """Engines are asked now and then what a model is made of that nobody knows yet."""
     catalog_dir: str | None = None
     """Folder of the catalog; None: there is none."""
 
 
 class FleetService:
     """Pollers of the whole fleet and the bus they publish on."""
-    asks_shapes: bool = False
-    """Engines are asked now and then what a model is made of that nobody knows yet."""
 
     def __init__(
         self,
@@ -132,13 +132,13 @@ class FleetService:
         self._catalog = CatalogWatch(settings.catalog_dir, self._publisher)
         self.history = keep_history(self.bus, settings.history_minutes, settings.interval_s)
         """Samples for graphs; None where `history_minutes` is."""
+        self.shapes = make_shape_asker(settings.state_dir, self.bus, self._pollers, clock)
+        """What models are made of; None without a state folder."""
         self.events = make_event_log(settings.machines_dir, keeper, self._gate, clock)
 
     # -- what front ends use ------------------------------------------------------------------------
 
     @property
-        self.shapes = make_shape_asker(settings.state_dir, self.bus, self._pollers, clock)
-        """What models are made of; None without a state folder."""
     def snapshot(self) -> FleetSnapshot:
         """The latest snapshot; immutable."""
         return self.bus.latest
@@ -170,10 +170,14 @@ class FleetService:
         self.events.start(self.bus)
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
         self._sleep_watch.start()
+        if self.shapes is not None and self.settings.asks_shapes:
+            self.shapes.start()
 
     async def stop(self) -> None:
         """End all polling; bounded, whatever the machines do."""
         self._sleep_watch.stop()
+        if self.shapes is not None:
+            await self.shapes.close()
         await self.events.close()  # what ends now is no news of any machine
         if self._cycle_task is not None:
             self._cycle_task.cancel()
@@ -187,14 +191,10 @@ class FleetService:
             self.flags.book.close()
         pollers = tuple(self._pollers.values())
         self._pollers.clear()
-        if self.shapes is not None and self.settings.asks_shapes:
-            self.shapes.start()
         self._publisher.stop()
         await asyncio.gather(*(poller.close() for poller in pollers))
         if self._closings:
             await asyncio.wait(self._closings, timeout=3.0)
-        if self.shapes is not None:
-            await self.shapes.close()
         if self._keeper is not None:
             await self._keeper.close(self.snapshot if self._publisher.paused_at is None else None)
         self._connector.close()
