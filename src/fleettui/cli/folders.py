@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fleettui.cli.errors import CommandError
-from fleettui.config.paths import resolve_machines_dir, resolve_settings_file, resolve_state_dir
+from fleettui.config.paths import resolve_catalog_dir, resolve_machines_dir, resolve_settings_file, resolve_state_dir
 from fleettui.model.record import dataclass, field, replace
 
 TYPE_CHECKING = False
@@ -46,11 +46,13 @@ class Folders:
     appearance: Appearance = Appearance()
     is_readonly: bool = False
     """Commands that change anything are refused."""
+    catalog_dir: str | None = None
+    """Absolute; need not exist."""
 
 
 def resolve_folders(arguments: Namespace) -> Folders:
     """The folders of a command line. Raises CommandError when the settings file is wrong."""
-    machines_setting = state_setting = None
+    machines_setting = state_setting = catalog_setting = None
     interval_s, appearance = DEFAULT_INTERVAL_S, Appearance()
     is_readonly = getattr(arguments, "readonly", False)
     if _has_settings():
@@ -62,6 +64,7 @@ def resolve_folders(arguments: Namespace) -> Folders:
         if problems:
             raise CommandError("the settings are wrong", *(_problem_line(problem) for problem in problems))
         machines_setting, state_setting = settings.machines, settings.state_dir
+        catalog_setting = settings.catalog
         interval_s = settings.interval_s or interval_s
         is_readonly = is_readonly or bool(settings.readonly)
         at = settings.thresholds
@@ -79,18 +82,21 @@ def resolve_folders(arguments: Namespace) -> Folders:
         interval_s=getattr(arguments, "interval", None) or interval_s,
         appearance=_without_color(appearance, arguments),
         is_readonly=is_readonly,
+        catalog_dir=resolve_catalog_dir(getattr(arguments, "catalog", None), catalog_setting),
     )
 
 
 def demo_folders(machines_dir: str, state_dir: str, arguments: Namespace) -> Folders:
     """The folders of a demo fleet: its own machines and state, so that it never mixes with the real fleet."""
     interval_s = getattr(arguments, "interval", DEFAULT_INTERVAL_S)
-    return Folders(machines_dir, state_dir, interval_s, _without_color(Appearance(), arguments))
+    catalog_dir = resolve_catalog_dir(getattr(arguments, "catalog", None))
+    appearance = _without_color(Appearance(), arguments)
+    return Folders(machines_dir, state_dir, interval_s, appearance, catalog_dir=catalog_dir)
 
 
 def _has_settings() -> bool:
     """False where neither a settings file nor FLEETTUI_<KEY> of one exists: reading YAML costs 40 ms."""
-    own = {"FLEETTUI_MACHINES", "FLEETTUI_STATE_DIR"}
+    own = {"FLEETTUI_MACHINES", "FLEETTUI_CATALOG", "FLEETTUI_STATE_DIR"}
     return os.path.exists(resolve_settings_file()) or any(  # noqa: PTH110 - pathlib costs a warm --route 12 ms
         name.startswith("FLEETTUI_") and name not in own for name in os.environ
     )

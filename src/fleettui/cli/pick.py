@@ -70,7 +70,13 @@ def _make_service(folders: Folders) -> FleetService:
     from fleettui.fleet.needs import CHOOSING
     from fleettui.fleet.service import FleetService, FleetSettings
 
-    settings = FleetSettings(folders.machines_dir, folders.interval_s, CHOOSING, state_dir=folders.state_dir)
+    settings = FleetSettings(
+        folders.machines_dir,
+        folders.interval_s,
+        CHOOSING,
+        state_dir=folders.state_dir,
+        catalog_dir=folders.catalog_dir,
+    )
     return FleetService(settings, make_connector(folders))
 
 

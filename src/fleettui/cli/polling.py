@@ -27,7 +27,14 @@ def poll_once(
 ) -> FleetSnapshot:
     """One poll of all machines of the folder. `is_told`: broken files are named on stderr. Raises
     CommandError when there is no machine file at all."""
-    settings = FleetSettings(folders.machines_dir, folders.interval_s, needs, only, folders.state_dir)
+    settings = FleetSettings(
+        folders.machines_dir,
+        folders.interval_s,
+        needs,
+        only,
+        folders.state_dir,
+        catalog_dir=folders.catalog_dir,
+    )
     fleet = poll_fleet_once(settings, deadline_s)
     if not fleet.machines and not fleet.problems and only is None and is_told:
         raise CommandError(f"no machine file in {folders.machines_dir}", *NEXT_STEPS)

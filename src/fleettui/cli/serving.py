@@ -59,6 +59,7 @@ def make_service(folders: Folders, writer: str, history_minutes: float | None = 
         folders.interval_s,
         state_dir=folders.state_dir,
         history_minutes=history_minutes,
+        catalog_dir=folders.catalog_dir,
         asks_shapes=True,
     )
     return FleetService(settings, make_connector(folders), SnapshotKeeper(folders.state_dir, writer))
