@@ -238,8 +238,21 @@ def test_what_is_not_there_is_unknown() -> None:
     assert history.read("ada", "cpu", 0, 60) == []
 
 
+def test_the_mean_over_the_cards_of_a_machine_is_a_series_of_its_own() -> None:
+    history = FleetHistory(60, 2.0)
+    lost = make_card(2, utilisation_percent=90, fault=GpuFault("x", "lost", "fell off the bus"))
+    rounds: list[tuple[Maybe[int], int]] = [(10, 20), (0, 100), (Unknown("[N/A]"), 80)]
+    for number, values in enumerate(rounds):
+        cards = [make_card(index, utilisation_percent=value) for index, value in enumerate(values)]
+        machines = make_snapshot(cards=[*cards, lost]), make_snapshot("bora", gpus=0)
+        history.record(fleet_at(START + 2 * number, *machines))
+    assert plain(history.read("ada", "gpus", 3, 6)) == [15, 50, 80]
+    assert plain(history.read("ada", "gpus", 3, 6, gpu=gpu_key(make_card(0)))) == [None] * 3
+    assert plain(history.read("bora", "gpus", 2, 4)) == [None] * 2
+
+
 def _bytes_of(machines: int, gpus: int, slots: int = 1800) -> int:
-    return slots * (machines * 16 + gpus * 6)
+    return slots * (machines * (17 if gpus else 16) + gpus * 6)
 
 
 def test_300_machines_with_8_gpus_stay_within_36_mb() -> None:

@@ -20,9 +20,11 @@ from fleettui.view.figures import fullest_disk_percent, net_rates
 
 MachineSeries = Literal["cpu", "ram", "rx", "tx", "disk"]
 """Percent, KiB used, bytes a second received and sent, percent of the fullest disk."""
+MeanSeries = Literal["gpus"]
+"""Percent: mean utilisation over the cards of a machine."""
 GpuSeries = Literal["utilisation", "vram", "temperature", "power"]
 """Percent, MiB used, °C, watts."""
-Series = MachineSeries | GpuSeries
+Series = MachineSeries | MeanSeries | GpuSeries
 
 DEFAULT_MINUTES = 60.0
 MAX_SLOTS = 3600
@@ -37,6 +39,8 @@ MAX_GPUS = 64
 _MACHINE_PACKINGS = (Packing("H", 10), Packing("f"), Packing("f"), Packing("f"), Packing("H", 10))
 _GPU_PACKINGS = (Packing("B"), Packing("H", -8), Packing("B"), Packing("H", 10))
 """VRAM in steps of 8 MiB up to 512 GiB, power in 0.1 W up to 6.5 kW."""
+_MEAN_PACKINGS = (Packing("B"),)
+"""In front of the cards: read at the same time, and drawn for every machine in sight."""
 _NO_TENTHS = 65_535
 _NAN = float("nan")
 _MOST = 1e18
@@ -130,6 +134,8 @@ class FleetHistory:
     def _find(self, machine: str, series: Series, gpu: str | None) -> tuple[Track, int] | None:
         """Where a series is kept; None where it is not."""
         history = self._machines.get(machine)
+        if series == "gpus":
+            return (history.cards, 0) if history is not None and history.gpus and gpu is None else None
         first = None if history is None else 0 if gpu is None else history.gpus.get(gpu)
         if history is None or first is None or (gpu is None) == (series in _GPU_SERIES):
             return None
@@ -219,10 +225,13 @@ class _MachineHistory:
             has_all = not any(isinstance(uuid, Unknown) for uuid in uuids)
             self._uuids = uuids if has_all else []  # cards without one are told apart by number, each time
         values = self.cards.nones.copy()
+        summed, count = 0.0, 0
         for card, first in zip(cards, self._firsts, strict=False):
             value = card.utilisation_percent
             if not isinstance(value, Unknown) and 0 <= value < 255 and card.fault is None:
                 values[first] = value  # what a faulty card reports is no load
+                summed += value
+                count += 1
             value = card_memory(snapshot, card).used_mib if card.is_unified else card.used_mib
             if not isinstance(value, Unknown) and 0 <= value < 65_534 * 8:
                 values[first + 1] = (value + 4) // 8
@@ -232,6 +241,8 @@ class _MachineHistory:
             watts = card.power_w
             if not isinstance(watts, Unknown) and 0 <= watts < 6553 and "power_w" not in card.suspect:
                 values[first + 3] = int(watts * 10 + 0.5)
+        if count:
+            values[0] = int(summed / count + 0.5)
         return values
 
     def _find_places(self, cards: tuple[GpuCard, ...]) -> list[int]:
@@ -240,6 +251,8 @@ class _MachineHistory:
         if len(self.gpus.keys() | set(keys)) > MAX_GPUS:  # no machine changes that many: begin anew
             self.gpus.clear()
             self.cards = self._new_track()
+        if keys and not self.gpus:
+            self.cards.add(_MEAN_PACKINGS)
         for key in keys:
             if key not in self.gpus:
                 self.gpus[key] = self.cards.add(_GPU_PACKINGS)

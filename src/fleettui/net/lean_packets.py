@@ -98,6 +98,11 @@ def skip_packet_log(speaker: Any) -> None:
 def _log_nothing(*_: object) -> None: ...
 
 
+def forget_command(channel: Any) -> None:
+    """Let go of the exec string, which asyncssh keeps with the channel: 8 KB for each loop."""
+    channel._command = None
+
+
 def keep_alive_lazily(connection: Any) -> None:
     """Move the keepalive's timer when it fires instead of at each packet: a timer less for each."""
     now = asyncio.get_running_loop().time

@@ -13,7 +13,7 @@ from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused, clean_line
 from fleettui.net.http1 import MAX_BODY_BYTES
 from fleettui.net.jumps import Jump
-from fleettui.net.lean_packets import send_lean, skip_packet_log
+from fleettui.net.lean_packets import forget_command, send_lean, skip_packet_log
 from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
@@ -181,7 +181,7 @@ class SshLink:
         connection = self._connection()
         try:
             async with asyncio.timeout(self._session_s):
-                _, loop = await finish_or_drop(
+                channel, loop = await finish_or_drop(
                     connection.create_session(
                         lambda: SshLoop(on_data, on_end),  # type: ignore[arg-type,return-value]
                         command,
@@ -197,6 +197,7 @@ class SshLink:
             raise LinkError("session", text) from None
         except (asyncssh.Error, OSError) as error:
             raise self._explain_loss(error) from None
+        forget_command(channel)
         self._loops = {item for item in self._loops if not item.has_ended.is_set()}
         self._loops.add(loop)  # type: ignore[arg-type]
         return loop  # type: ignore[return-value]
@@ -219,8 +220,18 @@ class SshLink:
     ) -> HttpAnswer:
         return await self._http.post(port, path, body, timeout_s, max_body_bytes)
 
-    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
-        return self._http.start_get(port, path, on_answer, timeout_s)
+    def start_get(
+        self,
+        port: int,
+        path: str,
+        on_answer: GetCallback,
+        timeout_s: float,
+        headers: Sequence[Header] = (),
+    ) -> bool:
+        return self._http.start_get(port, path, on_answer, timeout_s, headers)
+
+    def count_streams(self, port: int) -> int:
+        return self._http.count_streams(port)
 
     async def close(self) -> None:
         self._is_closed = True
