@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 
 from fleettui.cli.errors import CommandError
-from fleettui.config.paths import resolve_catalog_dir, resolve_machines_dir, resolve_settings_file, resolve_state_dir
+from fleettui.config.paths import (
+    resolve_catalog_dir,
+    resolve_machines_dir,
+    resolve_settings_file,
+    resolve_state_dir,
+)
 from fleettui.model.record import dataclass, field, replace
 
 TYPE_CHECKING = False
