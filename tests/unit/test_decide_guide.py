@@ -1,4 +1,4 @@
-"""The operator's guide: its client on our document and `--require-loaded` pick the same machine."""
+"""The operator's guide: its client on our document and the strict rule pick the same machine."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def fleets(draw: st.DrawFn) -> tuple[MachineSnapshot, ...]:
 
 
 @given(fleets(), st.sampled_from(MODELS))
-def test_the_guide_s_client_and_require_loaded_agree(fleet: tuple[MachineSnapshot, ...], model: str) -> None:
+def test_the_guide_s_client_and_the_strict_rule_agree(fleet: tuple[MachineSnapshot, ...], model: str) -> None:
     snapshot = make_fleet(*fleet)
     document = json.loads(json.dumps(infrastructure_document(snapshot, NOW), allow_nan=False))
-    decision = decide_route(snapshot, RouteQuery(model, require_loaded=True), NOW)
+    decision = decide_route(snapshot, RouteQuery(model, require_loaded=True, takes_lease=False), NOW)
     if decision.chosen is None:
         with pytest.raises(LookupError):
             pick_machine_for(document, model)
@@ -99,7 +99,7 @@ def test_they_agree_on_a_minimum_of_whole_gibibytes_too(
 
     snapshot = make_fleet(*(item for item in fleet if on_one_decimal(item)))
     document = infrastructure_document(snapshot, NOW)
-    query = RouteQuery(model, require_loaded=True, min_free_vram_mib=minimum * 1024)
+    query = RouteQuery(model, require_loaded=True, takes_lease=False, min_free_vram_mib=minimum * 1024)
     decision = decide_route(snapshot, query, NOW)
     if decision.chosen is None:
         with pytest.raises(LookupError, match="loaded with"):
@@ -110,9 +110,9 @@ def test_they_agree_on_a_minimum_of_whole_gibibytes_too(
 
 @given(fleets(), st.sampled_from(MODELS), st.booleans(), st.randoms(use_true_random=False))
 def test_order_does_not_depend_on_the_order_of_the_machines(
-    fleet: tuple[MachineSnapshot, ...], model: str, require_loaded: bool, shuffler: random.Random
+    fleet: tuple[MachineSnapshot, ...], model: str, is_strict: bool, shuffler: random.Random
 ) -> None:
-    query = RouteQuery(model, require_loaded=require_loaded)
+    query = RouteQuery(model, require_loaded=is_strict, takes_lease=not is_strict)
     straight = decide_route(make_fleet(*fleet), query, NOW)
     shuffled = list(fleet)
     shuffler.shuffle(shuffled)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from builders import (
-    GIB,
     NOW,
     judged,
     make_card,
@@ -200,15 +199,15 @@ def test_free_vram_of_a_resident_copy_is_headroom_as_it_is() -> None:
 
 
 def test_free_vram_of_a_cold_copy_is_what_is_left_after_its_need() -> None:
-    snapshot = cold(free=(20.0, 10.0), gib=10)  # needs 12.0
+    snapshot = cold(free=(20.0, 10.0), gib=10)  # needs 12.0 and 0.5 for CUDA on the card
     assert ask(snapshot, min_free_vram_mib=7 * 1024).chosen is not None
     assert rejection(snapshot, min_free_vram_mib=9 * 1024) == [
-        ("free_vram", "free_vram 20.0 < 21.0 GiB on GPU 0 (12.0 for the model + 9.0)")
+        ("free_vram", "free_vram 20.0 < 21.5 GiB on GPU 0 (12.5 for the model + 9.0)")
     ]
-    spanning = cold(free=(20.0, 10.0), gib=20)  # needs 24.0: more than one card has
+    spanning = cold(free=(20.0, 10.0), gib=20)  # needs 25.0 on two cards: more than one has
     assert ask(spanning, min_free_vram_mib=5 * 1024).chosen is not None
     assert rejection(spanning, min_free_vram_mib=7 * 1024) == [
-        ("free_vram", "free_vram 30.0 < 31.0 GiB on all GPUs (24.0 for the model + 7.0)")
+        ("free_vram", "free_vram 30.0 < 32.0 GiB on all GPUs (25.0 for the model + 7.0)")
     ]
 
 
@@ -281,7 +280,7 @@ def test_busy_only_with_avoid_busy() -> None:
     snapshot = make_snapshot(engines=(engine,))
     chosen = ask(snapshot, model="org/m").chosen
     assert chosen is not None
-    assert (chosen.tier, chosen.reason) == (1, "resident, busy, ctx 32768")
+    assert (chosen.tier, chosen.reason) == (1, "resident, busy (3 running), ctx 32768")
     assert rejection(snapshot, model="org/m", avoid_busy=True) == [("busy", "busy: 3 running")]
 
 
@@ -325,13 +324,25 @@ def test_tiers_of_resident_copies(copy: LoadedModel, wishes: dict[str, Any], tie
 @pytest.mark.parametrize(
     ("free", "gib", "tier", "reason"),
     [
-        ((24.0, 24.0), 10, 4, "installed, cold, needs 12.0 GiB = file size x 1.2 (assumed)"),
-        ((24.0, 24.0), 30, 4, "installed, cold, needs 36.0 GiB = file size x 1.2 (assumed), on several GPUs"),
+        (
+            (24.0, 24.0),
+            10,
+            4,
+            "installed, ~9 s cold (1.5 GB/s assumed), needs 12.5 GiB = file size x 1.2 (assumed)",
+        ),
+        (
+            (24.0, 24.0),
+            30,
+            4,
+            "installed, ~24 s cold (1.5 GB/s assumed), needs 37.0 GiB = file size x 1.2 (assumed) "
+            "on GPUs 0, 1",
+        ),
         (
             (24.0, 4.0),
             30,
             6,
-            "installed, cold, partly in RAM: needs 36.0 GiB = file size x 1.2 (assumed), more than is free",
+            "installed, ~24 s cold (1.5 GB/s assumed), partly in RAM: "
+            "needs 37.0 GiB = file size x 1.2 (assumed), 9.0 GiB of it in main memory",
         ),
     ],
 )
@@ -346,7 +357,11 @@ def test_a_cpu_only_machine_is_the_last_resort() -> None:
     snapshot = make_snapshot("zoe", gpus=0, installed=[make_installed(gib=3)])
     chosen = ask(snapshot).chosen
     assert chosen is not None
-    assert (chosen.tier, chosen.reason, chosen.free_mib) == (6, "installed, cold, CPU only", 0)
+    assert (chosen.tier, chosen.reason, chosen.free_mib) == (
+        6,
+        "installed, ~4 s cold (1.5 GB/s assumed), CPU only, needs 4.1 GiB = file size x 1.2 (assumed)",
+        0,
+    )
     assert [item.machine for item in ask(snapshot, cold("ada")).candidates] == ["ada", "zoe"]
 
 
@@ -374,15 +389,17 @@ def test_resident_beats_more_room_and_partly_beats_cold() -> None:
     ]
 
 
-def test_require_loaded_takes_all_resident_copies_alike() -> None:
+def test_the_strict_rule_takes_all_resident_copies_alike() -> None:
     fleet = [
         resident("full", free=(2.0,)),
         resident("partly", free=(9.0,), copy=make_copy(vram_gib=20)),
         resident("loading", free=(5.0,), copy=make_copy(state="loading")),
         resident("cpu", free=(9.0,), copy=make_copy(vram_gib=20)),
     ]
-    candidates = ask(*fleet, require_loaded=True).candidates
+    candidates = ask(*fleet, require_loaded=True, takes_lease=False).candidates
     assert [item.machine for item in candidates] == ["cpu", "partly", "loading", "full"]
+    candidates = ask(*fleet, require_loaded=True).candidates
+    assert [item.machine for item in candidates] == ["full", "cpu", "partly", "loading"]
 
 
 def test_a_tag_that_shares_the_digest_shares_the_runner() -> None:
@@ -393,7 +410,7 @@ def test_a_tag_that_shares_the_digest_shares_the_runner() -> None:
     snapshot = make_snapshot(loaded=[make_copy("llama3.1:8b", digest="a" * 64)], installed=installed)
     chosen = ask(snapshot, model="llama3.1").chosen
     assert chosen is not None
-    assert (chosen.tier, chosen.model) == (0, "llama3.1:8b")
+    assert (chosen.tier, chosen.model) == (0, "llama3.1:latest")
 
 
 @pytest.mark.parametrize("asked", ["llama3.2", "LLAMA3.2:latest", "library/llama3.2"])
@@ -480,11 +497,16 @@ def test_need_is_the_file_size_and_a_fifth() -> None:
     chosen = ask(cold(gib=10)).chosen
     assert chosen is not None
     assert chosen.need is not None
-    assert chosen.need.mib == int(10 * GIB * 1.2 / (1 << 20)) + 1
+    assert chosen.need.mib == 12 * 1024 + 512  # and the CUDA context of one card
+    assert chosen.need.text == "file 10.0 GiB x 1.2 (assumed)"
     unsized = make_snapshot(installed=[make_installed(size_bytes=Unknown("not given"))])
     chosen = ask(unsized).chosen
     assert chosen is not None
-    assert (chosen.tier, chosen.reason) == (6, "installed, need unknown: file size not reported")
+    assert (chosen.tier, chosen.reason) == (
+        6,
+        "installed, cold, seconds not known (size not reported), "
+        "need unknown: neither tensors nor file size are known",
+    )
     assert rejection(unsized, min_free_vram_mib=1) == [
-        ("free_vram", "free_vram: need unknown, file size not reported")
+        ("free_vram", "free_vram: need unknown, neither tensors nor file size are known")
     ]

@@ -1,18 +1,29 @@
-"""Tier and reject reasons of one engine that has the model."""
+"""Tier and reject reasons of one engine that has the model loaded, and what cold ones share with them."""
 
 from __future__ import annotations
 
+from fleettui.decide.busy import BusySign, find_busy_signs, idle_s
+from fleettui.decide.eta import READY, WAKE_S, Eta, estimate_load, idle_words, not_known
+from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.matching import Match
-from fleettui.decide.need import predict_need
 from fleettui.model.machine import Machine
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
-from fleettui.model.route import Rejection, RouteQuery, VramNeed
+from fleettui.model.route import (
+    TIER_BUSY,
+    TIER_OFFLOAD,
+    TIER_PARTLY,
+    TIER_RELOAD,
+    TIER_RESIDENT,
+    Eviction,
+    RejectCode,
+    Rejection,
+    RouteQuery,
+    VramNeed,
+)
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
-from fleettui.model.vram import FreeVram, has_faulty_card, has_no_gpu
-
-TIER_RESIDENT, TIER_BUSY, TIER_PARTLY, TIER_RELOAD, TIER_FITS, TIER_OFFLOAD = 0, 1, 2, 3, 4, 6
+from fleettui.model.unknown import NOT_READ, Maybe, Unknown
+from fleettui.model.vram import FreeVram, has_faulty_card
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,111 +32,170 @@ class Verdict:
 
     tier: int
     reason: str
-    need: VramNeed | None
-    rejections: tuple[Rejection, ...]
+    rejections: tuple[Rejection, ...] = ()
+    eta: Eta = READY
+    need: VramNeed | None = None
+    evicts: tuple[Eviction, ...] = ()
+    evict_cost_s: float = 0.0
+    gpus: tuple[int, ...] = ()
+    busy: tuple[str, ...] = ()
+    idle_s: Maybe[float] = NOT_READ
+    in_flight: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
-    """Outcome of a comparison of free VRAM with what is wanted."""
+class Wanted:
+    """Free VRAM against what is wanted, in words."""
 
-    has_room: bool
     wanted_mib: int
     text: str
 
 
-def judge_resident(snapshot: MachineSnapshot, match: Match, query: RouteQuery, free: FreeVram) -> Verdict:
+def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram) -> Verdict:
     """A copy is loaded: X of `--min-free-vram` is headroom on top of it."""
-    copy = match.copy
+    copy, engine, query = match.copy, match.engine, inquiry.query
     assert copy is not None  # noqa: S101 - the caller asks only for matches with a copy
     rejections = []
-    wanted = query.context
-    is_fixed = match.engine.kind != "ollama"
-    context = copy.context
-    if wanted is not None and is_fixed and not isinstance(context, Unknown) and context < wanted:
-        rejections.append(Rejection("ctx", f"ctx {context} < {wanted}, fixed when it was started"))
-    running = match.engine.running
-    is_busy = not isinstance(running, Unknown) and running > 0
-    if is_busy and query.avoid_busy:
-        rejections.append(Rejection("busy", f"busy: {running} running"))
+    is_fixed = engine.kind != "ollama"
+    wanted, context = query.context, copy.context
+    if wanted is not None:
+        if is_fixed and not isinstance(context, Unknown) and context < wanted:
+            rejections.append(Rejection("ctx", f"ctx {context} < {wanted}, fixed when it was started"))
+        wanted = None if is_fixed else _at_most(wanted, copy, inquiry)
+    busy = busy_words(snapshot, engine, copy, inquiry)
+    if busy and query.avoid_busy:
+        rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
     if query.min_free_vram_mib > 0:
-        rejections += _headroom_rejections(snapshot, query, free)
-    tier, reason = _resident_tier(copy, query, is_fixed, is_busy)
-    return Verdict(tier, reason, None, tuple(rejections))
-
-
-def _resident_tier(copy: LoadedModel, query: RouteQuery, is_fixed: bool, is_busy: bool) -> tuple[int, str]:
-    context, percent, wanted = copy.context, copy.gpu_percent, query.context
-    words = [] if isinstance(percent, Unknown) else [f"{percent} % GPU"]
-    if not isinstance(context, Unknown):
-        words.append(f"ctx {context}")
-    if copy.state != "loaded":
-        return TIER_RELOAD, ", ".join([copy.state if copy.state == "loading" else "asleep", *words])
-    if wanted is not None and not is_fixed and context != wanted:
-        known = "unknown" if isinstance(context, Unknown) else str(context)
-        return TIER_RELOAD, f"resident with context {known}, reload for {wanted}"
-    if not isinstance(percent, Unknown) and percent < 100:
-        return TIER_PARTLY, ", ".join(["resident, partly in RAM" if percent else "resident in RAM", *words])
-    return (TIER_BUSY if is_busy else TIER_RESIDENT), ", ".join(
-        ["resident, busy" if is_busy else "resident", *words]
+        rejections += headroom_rejections(snapshot, query, free)
+    if wanted is not None and copy.state == "loaded" and context != wanted:
+        verdict = _reload(snapshot, match, inquiry, wanted)
+    else:
+        verdict = _resident_verdict(engine, copy, busy, inquiry.knowledge.load_rates.get(snapshot.name))
+    unused_s = idle_s(snapshot, engine, copy, inquiry.now)
+    reason = verdict.reason
+    if busy and verdict.tier != TIER_BUSY:
+        reason = f"{reason}, busy ({', '.join(busy)})"
+    elif not busy and (words := idle_words(unused_s)):
+        reason = f"{reason}, {words}"
+    return Verdict(
+        verdict.tier,
+        reason,
+        tuple(rejections),
+        verdict.eta,
+        verdict.need,
+        verdict.evicts,
+        verdict.evict_cost_s,
+        verdict.gpus,
+        busy,
+        unused_s,
+        count_in_flight(engine, busy) if busy else 0,
     )
 
 
-def _scoped(free: FreeVram, query: RouteQuery) -> Maybe[int]:
-    return free.sum_mib if query.free_scope == "host" else free.best_mib
+def _at_most(wanted: int, copy: LoadedModel, inquiry: Inquiry) -> int:
+    """What Ollama makes of a context: no more than the model was made for."""
+    shape = None if isinstance(copy.digest, Unknown) else inquiry.knowledge.shapes.get(copy.digest)
+    most = wanted if shape is None else shape.max_context
+    return wanted if isinstance(most, Unknown) else min(wanted, most)
 
 
-def _headroom_rejections(snapshot: MachineSnapshot, query: RouteQuery, free: FreeVram) -> list[Rejection]:
-    have, want = _scoped(free, query), query.min_free_vram_mib
+def busy_words(
+    snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, inquiry: Inquiry
+) -> tuple[str, ...]:
+    """Signs that requests are in work there, askers included who were sent there and fill it up."""
+    signs: tuple[BusySign, ...] = find_busy_signs(snapshot, engine, copy, inquiry.now)
+    words = tuple([sign.text for sign in signs])
+    held = inquiry.leases.get(snapshot.machine.name)
+    slots = Unknown() if engine.traits is None else engine.traits.slots
+    if held and not isinstance(slots, Unknown) and not isinstance(engine.running, Unknown):
+        sent = sum(1 for lease in held if lease.port == engine.port)
+        if sent and engine.running + sent >= slots:
+            words = (*words, f"{slots} slots, {engine.running} at work and {sent} sent there")
+    return words
+
+
+def count_in_flight(engine: EngineReading, busy: tuple[str, ...]) -> int:
+    """Requests in work and queued where the engine counts them, else how many signs of work there are."""
+    if isinstance(engine.running, Unknown):
+        return len(busy)
+    return engine.running + (0 if isinstance(engine.waiting, Unknown) else engine.waiting)
+
+
+def _queue(engine: EngineReading) -> Eta:
+    """When an engine at work takes one more request."""
+    running, waiting = engine.running, engine.waiting
+    slots = Unknown() if engine.traits is None else engine.traits.slots
+    if not isinstance(running, Unknown) and waiting == 0:
+        if not isinstance(slots, Unknown) and running < slots:
+            return READY
+        if engine.kind in ("vllm", "sglang"):  # requests join the batch in work
+            return READY
+    return not_known("nobody can count its queue")
+
+
+def _resident_verdict(
+    engine: EngineReading, copy: LoadedModel, busy: tuple[str, ...], rate_bytes_s: float | None
+) -> Verdict:
+    context, percent = copy.context, copy.gpu_percent
+    words = "" if isinstance(percent, Unknown) else f", {percent} % GPU"
+    if not isinstance(context, Unknown):
+        words += f", ctx {context}"
+    if copy.state == "loading":
+        eta = estimate_load(copy.size_bytes, rate_bytes_s)
+        if not isinstance(eta.seconds, Unknown):
+            eta = Eta(eta.seconds, eta.basis, f"at most, {eta.text}")
+        return Verdict(TIER_RELOAD, f"loading{words}", eta=eta)
+    if copy.state != "loaded":
+        eta = estimate_load(copy.size_bytes, rate_bytes_s, is_cached=True)
+        if copy.engine == "vllm":
+            eta = Eta(WAKE_S, "assumed", "wake of level 1 assumed")
+        return Verdict(TIER_RELOAD, f"asleep{words}", eta=eta)
+    if not isinstance(percent, Unknown) and percent < 100:
+        return Verdict(TIER_PARTLY, f"{'resident, partly in RAM' if percent else 'resident in RAM'}{words}")
+    if busy:
+        return Verdict(TIER_BUSY, f"resident, busy ({', '.join(busy)}){words}", eta=_queue(engine))
+    return Verdict(TIER_RESIDENT, f"resident{words}")
+
+
+def _reload(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, wanted: int) -> Verdict:
+    """Ollama loads the copy anew for another context."""
+    copy = match.copy
+    assert copy is not None  # noqa: S101 - as above
+    known = "unknown" if isinstance(copy.context, Unknown) else str(copy.context)
+    return inquiry.cold.judge_reload(
+        snapshot, match, wanted, f"resident with context {known}, reload for {wanted}"
+    )
+
+
+def judge_unloaded(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram) -> Verdict:
+    """The model lies on the disk, or runs in a cloud."""
+    installed, query = match.installed, inquiry.query
+    assert installed is not None  # noqa: S101 - the caller asks only for installed models
+    if installed.remote_host is not None:
+        host = installed.remote_host.split("://", 1)[-1]
+        text = f"remote_model ({host}), never local"
+        return Verdict(TIER_OFFLOAD, "remote", (Rejection("remote_model", text),))
+    if query.require_loaded:
+        rejections = [Rejection("not_loaded", "not_loaded (installed)")]
+        if query.min_free_vram_mib > 0:
+            rejections += headroom_rejections(snapshot, query, free)
+        return Verdict(TIER_OFFLOAD, "installed", tuple(rejections))
+    return inquiry.cold.judge(snapshot, match, free)
+
+
+def headroom_rejections(snapshot: MachineSnapshot, query: RouteQuery, free: FreeVram) -> list[Rejection]:
+    """Free VRAM as it is against `--min-free-vram`."""
+    have, want = free.sum_mib if query.free_scope == "host" else free.best_mib, query.min_free_vram_mib
     if isinstance(have, Unknown):
-        return [_unknown_room(snapshot, have)]
+        return [unknown_room(snapshot, have)]
     if have >= want:
         return []
-    return _no_room(snapshot, _Room(False, want, f"{less(have, want)}{where(free, query)}"))
+    return no_room(snapshot, "free_vram", Wanted(want, f"{less(have, want)}{where(free, query)}"))
 
 
-def judge_cold(snapshot: MachineSnapshot, match: Match, query: RouteQuery, free: FreeVram) -> Verdict:
-    """The model lies on the disk: X is compared with free - predicted need, a span of cards with the sum."""
-    assert match.installed is not None  # noqa: S101 - the caller asks only for installed models
-    if match.installed.remote_host is not None:
-        host = match.installed.remote_host.split("://", 1)[-1]
-        text = f"remote_model ({host}), never local"
-        return Verdict(TIER_OFFLOAD, "remote", None, (Rejection("remote_model", text),))
-    rejections = []
-    if query.require_loaded:
-        rejections.append(Rejection("not_loaded", "not_loaded (installed)"))
-        if query.min_free_vram_mib > 0:
-            rejections += _headroom_rejections(snapshot, query, free)
-        return Verdict(TIER_OFFLOAD, "installed", None, tuple(rejections))
-    need = predict_need(snapshot, match.installed, query.context)
-    best, summed = free.best_mib, free.sum_mib
-    if isinstance(best, Unknown) or isinstance(summed, Unknown):
-        unknown = best if isinstance(best, Unknown) else Unknown()
-        return Verdict(TIER_OFFLOAD, "installed", None, (_unknown_room(snapshot, unknown),))
-    if isinstance(need, Unknown):
-        if query.min_free_vram_mib > 0:
-            rejections.append(Rejection("free_vram", f"free_vram: need unknown, {need.reason}"))
-        return Verdict(TIER_OFFLOAD, f"installed, need unknown: {need.reason}", None, tuple(rejections))
-    is_spanning = need.mib > best or query.free_scope == "host"
-    have = summed if is_spanning else best
-    if query.min_free_vram_mib > 0 and have - need.mib < query.min_free_vram_mib:
-        wanted = need.mib + query.min_free_vram_mib
-        text = f"{less(have, wanted)}{where(free, query, is_spanning)}"
-        text += f" ({gib(need.mib)} for the model + {gib(query.min_free_vram_mib)})"
-        rejections += _no_room(snapshot, _Room(False, wanted, text))
-    if need.mib <= have:
-        span = ", on several GPUs" if need.mib > best else ""
-        reason = f"installed, cold, needs {gib(need.mib)} GiB = {need.basis}{span}"
-        return Verdict(TIER_FITS, reason, need, tuple(rejections))
-    if has_no_gpu(snapshot):
-        return Verdict(TIER_OFFLOAD, "installed, cold, CPU only", need, tuple(rejections))
-    reason = f"installed, cold, partly in RAM: needs {gib(need.mib)} GiB = {need.basis}, more than is free"
-    return Verdict(TIER_OFFLOAD, reason, need, tuple(rejections))
-
-
-def _no_room(snapshot: MachineSnapshot, room: _Room) -> list[Rejection]:
-    """`free_vram`, and `gpu_fault` beside it when a faulty card would have had the room."""
-    found = [Rejection("free_vram", f"free_vram {room.text}")]
+def no_room(snapshot: MachineSnapshot, code: RejectCode, room: Wanted) -> list[Rejection]:
+    """`free_vram` or `no_fit`, and `gpu_fault` beside it when a faulty card would have had the room."""
+    found = [Rejection(code, f"{code} {room.text}")]
     if has_faulty_card(snapshot) and snapshot.gpu is not None:
         fault = next((c for c in snapshot.gpu.cards if c.fault is not None), None)
         if fault is None:
@@ -136,7 +206,7 @@ def _no_room(snapshot: MachineSnapshot, room: _Room) -> list[Rejection]:
     return found
 
 
-def _unknown_room(snapshot: MachineSnapshot, unknown: Unknown) -> Rejection:
+def unknown_room(snapshot: MachineSnapshot, unknown: Unknown) -> Rejection:
     """The choice needs free VRAM and there is no figure."""
     gpu = snapshot.gpu
     if gpu is not None and has_faulty_card(snapshot):

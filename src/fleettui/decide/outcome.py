@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fleettui.decide.matching import Match
+from fleettui.decide.natural import natural_key
 from fleettui.model.names import canonical_name
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 from fleettui.model.route import (
     EXIT_NO_DATA,
     EXIT_NONE_ELIGIBLE,
     EXIT_UNKNOWN_MODEL,
+    TIER_PULL,
+    RejectedMachine,
     Rejection,
     RouteCandidate,
+    RouteDecision,
     RouteWarning,
 )
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
@@ -65,9 +69,14 @@ def all_names(fleet: FleetSnapshot) -> list[str]:
 
 
 def warnings_of(
-    judged_machines: list[tuple[MachineSnapshot, Judged]], chosen: RouteCandidate | None, canonical: str
+    judged_machines: list[tuple[MachineSnapshot, Judged]],
+    chosen: RouteCandidate | None,
+    canonical: str,
+    *,
+    is_new: bool = False,
 ) -> tuple[RouteWarning, ...]:
-    """Warnings about the choice: the same tag with other weights elsewhere, a cold copy."""
+    """Warnings about the choice: the same tag with other weights elsewhere, a cold copy, a name that is new
+    to everybody."""
     found = []
     if not judged_machines:
         found.append(RouteWarning("no_machines", "no machine is declared"))
@@ -87,10 +96,47 @@ def warnings_of(
         found.append(
             RouteWarning("digest_drift", f"{canonical} differs between machines: " + ", ".join(parts))
         )
-    if chosen is not None and not chosen.is_resident:
-        text = f"cold: {canonical} is not loaded on {chosen.machine}, the first request waits until it is"
-        found.append(RouteWarning("cold", text))
+    found += _coldness(chosen, canonical)
+    if chosen is not None and is_new:
+        found.append(RouteWarning("not_known", f"no machine, machine file or catalog knows {canonical}"))
     return tuple(found)
+
+
+def reject_unreachable(decision: RouteDecision, reasons: Mapping[str, str]) -> RouteDecision:
+    """The decision without the machines whose address cannot be reached from here; `reasons` by machine."""
+    gone = [
+        RejectedMachine(
+            item.machine,
+            (Rejection("not_reachable", f"not_reachable {item.address}: {reasons[item.machine]}"),),
+            item.age_s,
+        )
+        for item in decision.candidates
+        if item.machine in reasons
+    ]
+    if not gone:
+        return decision
+    kept = tuple(item for item in decision.candidates if item.machine not in reasons)
+    chosen = kept[0] if kept else None
+    warnings = [warning for warning in decision.warnings if warning.code != "cold"]
+    return replace(
+        decision,
+        chosen=chosen,
+        candidates=kept,
+        rejected=tuple(sorted([*decision.rejected, *gone], key=lambda item: natural_key(item.machine))),
+        exit_code=EXIT_NONE_ELIGIBLE if chosen is None else decision.exit_code,
+        digest=Unknown("nothing chosen") if chosen is None else chosen.digest,
+        warnings=(*warnings, *_coldness(chosen, decision.canonical)),
+    )
+
+
+def _coldness(chosen: RouteCandidate | None, canonical: str) -> list[RouteWarning]:
+    """A cold choice says so."""
+    if chosen is None or chosen.is_resident:
+        return []
+    text = f"cold: {canonical} is not loaded on {chosen.machine}, the first request waits until it is"
+    if chosen.tier == TIER_PULL:
+        text = f"cold: {chosen.machine} has to pull {canonical} first"
+    return [RouteWarning("cold", text)]
 
 
 def _some(names: list[str]) -> str:

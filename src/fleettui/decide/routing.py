@@ -7,23 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleettui.decide.candidates import Verdict, engine_address, judge_cold, judge_resident
+from fleettui.decide.candidates import (
+    Verdict,
+    engine_address,
+    judge_resident,
+    judge_unloaded,
+)
 from fleettui.decide.engine_words import engine_trouble
 from fleettui.decide.filters import (
-    age_limit_s,
     data_age_s,
     data_rejection,
     flag_rejections,
     selector_rejections,
     trust_rejection,
 )
+from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
-from fleettui.decide.matching import Asked, Match, find_on_engine, is_usable_engine, nearest_installed
+from fleettui.decide.matching import Match, find_on_engine, is_usable_engine, nearest_installed
 from fleettui.decide.natural import natural_key
-from fleettui.decide.outcome import Judged, all_names, exit_code_of, is_known, warnings_of
+from fleettui.decide.outcome import Judged, all_names, exit_code_of, is_known, reject_unreachable, warnings_of
+from fleettui.decide.ranking import rank
 from fleettui.model.catalog import catalog_names
+from fleettui.model.readings import EngineReading
 from fleettui.model.route import (
     EXIT_ROUTED,
+    TIER_PULL,
     RejectedMachine,
     Rejection,
     RouteCandidate,
@@ -32,39 +40,37 @@ from fleettui.model.route import (
 )
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.model.vram import FreeVram, free_vram, gib_of_mib
+from fleettui.model.vram import FreeVram, free_vram
 
-__all__ = ["RouteCandidate", "RouteDecision", "RouteQuery", "decide_route"]
-
-
-_LAST = float("inf")
-"""Sorts an unknown figure after every real one."""
+__all__ = ["RouteCandidate", "RouteDecision", "RouteQuery", "decide_route", "reject_unreachable"]
 
 
 def decide_route(
     fleet: FleetSnapshot, query: RouteQuery, now: float, knowledge: RouteKnowledge = NOTHING_KNOWN
 ) -> RouteDecision:
     """The decision for one query."""
-    asked = Asked(query.model, knowledge.catalog)
-    canonical = asked.canonical
-    limit_s = age_limit_s(query, fleet.interval_s)
+    inquiry = Inquiry(fleet, query, now, knowledge)
+    canonical = inquiry.asked.canonical
     candidates, rejected, judged_machines = [], [], []
     for snapshot in fleet.machines:
-        judged = _judge(snapshot, query, asked, now, limit_s)
+        judged = _judge(snapshot, inquiry)
         judged_machines.append((snapshot, judged))
         if judged.candidate is not None:
             candidates.append(judged.candidate)
         else:
             rejected.append(RejectedMachine(snapshot.machine.name, judged.rejections, judged.age_s))
-    candidates.sort(key=_guide_order if query.require_loaded else _order)
+    candidates = rank(candidates, query)
     rejected.sort(key=lambda item: natural_key(item.machine))
     chosen = candidates[0] if candidates else None
     exit_code = EXIT_ROUTED
     nearest: tuple[str, ...] = ()
-    if chosen is None:
+    is_new = False
+    if chosen is None or chosen.tier == TIER_PULL:
         known_names = catalog_names(knowledge.catalog)
-        exit_code = exit_code_of(judged_machines, canonical, known_names)
-        if not is_known(judged_machines, canonical, known_names):
+        if chosen is None:
+            exit_code = exit_code_of(judged_machines, canonical, known_names)
+        is_new = not is_known(judged_machines, canonical, known_names)
+        if is_new:
             from fleettui.decide.names import nearest_names
 
             nearest = tuple(nearest_names(query.model, [*all_names(fleet), *known_names]))
@@ -78,60 +84,53 @@ def decide_route(
         taken_at=fleet.taken_at,
         decided_at=now,
         digest=chosen.digest if chosen is not None else Unknown("nothing chosen"),
-        warnings=warnings_of(judged_machines, chosen, canonical),
+        warnings=warnings_of(judged_machines, chosen, canonical, is_new=is_new),
         nearest=nearest,
     )
 
 
-def _order(candidate: RouteCandidate) -> tuple[object, ...]:
-    """Tier, most free VRAM, least used GPU, natural name; unknown figures last."""
-    free, used = candidate.free_mib, candidate.utilisation_percent
-    return (
-        candidate.tier,
-        _LAST if isinstance(free, Unknown) else -free,
-        _LAST if isinstance(used, Unknown) else used,
-        natural_key(candidate.machine),
-    )
-
-
-def _guide_order(candidate: RouteCandidate) -> tuple[object, ...]:
-    """`--require-loaded`: all resident copies alike, most free VRAM, then name.
-
-    Compared in the one-decimal GiB of `GET /api/infrastructure`, so that a client who applies the same
-    rule to that document picks the same machine.
-    """
-    free = gib_of_mib(candidate.free_mib)
-    return (_LAST if free is None else -free, natural_key(candidate.machine))
-
-
-def _judge(snapshot: MachineSnapshot, query: RouteQuery, asked: Asked, now: float, limit_s: float) -> Judged:
+def _judge(snapshot: MachineSnapshot, inquiry: Inquiry) -> Judged:
+    query, now = inquiry.query, inquiry.now
     against = operator_rejections(snapshot, query, now)
     distrust = trust_rejection(snapshot)
     if distrust is not None:
         return Judged(None, (distrust, *against), None, False, False, ())
     age_s = data_age_s(snapshot, now)
-    missing = data_rejection(snapshot, query, age_s, now, limit_s)
-    matches, is_complete = _find_matches(snapshot, asked)
+    missing = data_rejection(snapshot, query, age_s, now, inquiry.limit_s)
+    matches, is_complete = _find_matches(snapshot, inquiry)
     if missing is not None:
         for match in matches:
             if match.copy is not None:
                 missing = Rejection(missing.code, f"{missing.text}, last seen resident")
                 break
         return Judged(None, (missing, *against), age_s, False, False, matches)
+    held = inquiry.leases.get(snapshot.machine.name)
+    seen = snapshot
+    if held:
+        from fleettui.decide.held_back import hold_back
+
+        seen = hold_back(snapshot, held)
     if not matches:
         answered, rejection = _absence(snapshot, query, is_complete)
-        return Judged(None, (*against, rejection), age_s, True, answered, ())
-    free = _fresh_free_vram(snapshot, now, limit_s)
-    best = _best_verdict(snapshot, matches, query, free)
+        puller = _puller(seen, query)
+        if puller is None:
+            return Judged(None, (*against, rejection), age_s, True, answered, ())
+        free = _fresh_free_vram(seen, now, inquiry.limit_s)
+        best = Match(puller, None, None, inquiry.asked.name), inquiry.cold.judge_pull(seen, puller, free)
+    else:
+        answered = False
+        free = _fresh_free_vram(seen, now, inquiry.limit_s)
+        best = _best_verdict(seen, matches, inquiry, free)
     rejections = (*against, *best[1].rejections)
     if rejections:
-        return Judged(None, rejections, age_s, True, False, matches)
-    return Judged(_candidate(snapshot, query, best, free, age_s), (), age_s, True, False, matches)
+        return Judged(None, rejections, age_s, True, answered, matches)
+    candidate = _candidate(seen, query, best, free, age_s, len(held) if held else 0)
+    return Judged(candidate, (), age_s, True, answered, matches)
 
 
-def _find_matches(snapshot: MachineSnapshot, asked: Asked) -> tuple[list[Match], bool]:
+def _find_matches(snapshot: MachineSnapshot, inquiry: Inquiry) -> tuple[list[Match], bool]:
     """The model on each engine that answered, and whether all of them listed everything they have."""
-    matches, is_complete = [], bool(snapshot.engines)
+    asked, matches, is_complete = inquiry.asked, [], bool(snapshot.engines)
     for engine in snapshot.engines:
         if not is_usable_engine(engine):
             is_complete = False
@@ -188,14 +187,24 @@ def _fresh_free_vram(snapshot: MachineSnapshot, now: float, limit_s: float) -> F
     return free_vram(snapshot)
 
 
+def _puller(snapshot: MachineSnapshot, query: RouteQuery) -> EngineReading | None:
+    """The engine that could fetch the model, where the caller wants that."""
+    if not query.allow_pull or query.require_loaded:
+        return None
+    for engine in snapshot.engines:
+        if engine.kind == "ollama" and is_usable_engine(engine) and not isinstance(engine.installed, Unknown):
+            return engine
+    return None
+
+
 def _best_verdict(
-    snapshot: MachineSnapshot, matches: Sequence[Match], query: RouteQuery, free: FreeVram
+    snapshot: MachineSnapshot, matches: Sequence[Match], inquiry: Inquiry, free: FreeVram
 ) -> tuple[Match, Verdict]:
     """The engine of the machine that would serve best; without any, the one nearest to it."""
     best: tuple[Match, Verdict] | None = None
     for match in matches:
-        judge = judge_resident if match.copy is not None else judge_cold
-        verdict = judge(snapshot, match, query, free)
+        judge = judge_resident if match.copy is not None else judge_unloaded
+        verdict = judge(snapshot, match, inquiry, free)
         if best is None or (len(verdict.rejections), verdict.tier) < (len(best[1].rejections), best[1].tier):
             best = match, verdict
     assert best is not None  # noqa: S101 - called with at least one match
@@ -208,6 +217,7 @@ def _candidate(
     best: tuple[Match, Verdict],
     free: FreeVram,
     age_s: float | None,
+    leases: int,
 ) -> RouteCandidate:
     match, verdict = best
     copy, installed = match.copy, match.installed
@@ -223,7 +233,7 @@ def _candidate(
         engine=match.engine.kind,
         tier=verdict.tier,
         reason=verdict.reason,
-        model=source.name if source is not None else query.model,
+        model=match.name or query.model,
         free_mib=free.sum_mib if is_sum else free.best_mib,
         free_gpu=None if is_sum else free.best_index,
         utilisation_percent=_utilisation(snapshot),
@@ -231,6 +241,16 @@ def _candidate(
         resident_context=copy.context if copy is not None else Unknown("not resident"),
         need=verdict.need,
         age_s=age_s,
+        eta_s=verdict.eta.seconds,
+        eta_basis=verdict.eta.basis,
+        eta_text=verdict.eta.text,
+        evicts=verdict.evicts,
+        gpus=verdict.gpus,
+        busy=verdict.busy,
+        idle_s=verdict.idle_s,
+        leases=leases,
+        evict_cost_s=verdict.evict_cost_s,
+        in_flight=verdict.in_flight,
     )
 
 

@@ -41,6 +41,9 @@ EXIT_USAGE = 2
 EXIT_UNKNOWN_MODEL = 3
 EXIT_NO_DATA = 4
 
+TIER_RESIDENT, TIER_BUSY, TIER_PARTLY, TIER_RELOAD = 0, 1, 2, 3
+TIER_FITS, TIER_EVICTS, TIER_OFFLOAD, TIER_PULL = 4, 5, 6, 7
+
 
 @dataclass(frozen=True, slots=True)
 class RouteQuery:
@@ -167,6 +170,10 @@ class RouteCandidate:
     """Since the resident copy's last use."""
     leases: int = 0
     """Askers sent there whose effect no poll has shown."""
+    evict_cost_s: float = 0.0
+    """Seconds that others are likely to wait for what is evicted."""
+    in_flight: int = 0
+    """Requests in work and queued where the engine counts them, else the number of signs of work."""
 
     @property
     def address(self) -> str:

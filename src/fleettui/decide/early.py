@@ -1,0 +1,38 @@
+"""May an asker stop waiting? Only where none of the machines that have not answered could be better."""
+
+from __future__ import annotations
+
+from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
+from fleettui.decide.ranking import order_key
+from fleettui.decide.routing import decide_route
+from fleettui.model.record import replace
+from fleettui.model.route import TIER_RESIDENT, RouteDecision
+from fleettui.model.snapshot import FleetSnapshot
+
+
+def cannot_be_beaten(
+    fleet: FleetSnapshot,
+    decision: RouteDecision,
+    last_known: FleetSnapshot | None,
+    knowledge: RouteKnowledge = NOTHING_KNOWN,
+) -> bool:
+    """True when a machine of tier 0 answered, and by its last known state no other one is better.
+
+    `decision` is that of `fleet` so far. A machine of which nothing is known might be better.
+    """
+    chosen, query = decision.chosen, decision.query
+    if chosen is None or chosen.tier != TIER_RESIDENT:
+        return False
+    waiting = {item.machine for item in decision.rejected if "timeout" in item.codes}
+    if not waiting:
+        return True
+    if query.is_strict or query.sticky is not None or query.top > 1 or last_known is None:
+        return False
+    machines = [item for item in last_known.machines if item.machine.name in waiting]
+    declared = {item.name: item.machine for item in fleet.machines}
+    if len(machines) < len(waiting) or any(item.machine != declared[item.name] for item in machines):
+        return False
+    by_last = replace(last_known, machines=tuple(machines))
+    at_any_age = replace(query, max_age_s=float("inf"))
+    last = decide_route(by_last, at_any_age, decision.decided_at, knowledge)
+    return all(order_key(candidate) > order_key(chosen) for candidate in last.candidates)
