@@ -35,11 +35,16 @@ def machines_command(arguments: Namespace) -> int:
 
 
 def _check(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:
+    """Machine files and the catalog."""
+    from fleettui.config.catalog_folder import CatalogFiles, load_catalog_files
+
+    told = CatalogFiles() if folders.catalog_dir is None else load_catalog_files(folders.catalog_dir)
+    problems = (*files.problems, *told.problems)
     if arguments.json:
-        output.write_document(machines_document(files.machines, files.problems))
+        output.write_document(machines_document(files.machines, problems))
     else:
-        output.write_lines(check_lines(files.machines, files.problems, folders.machines_dir))
-    return EXIT_USAGE if files.problems else EXIT_OK
+        output.write_lines(check_lines(files.machines, problems, folders.machines_dir, told.catalog))
+    return EXIT_USAGE if problems else EXIT_OK
 
 
 def _list(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:

@@ -9,6 +9,7 @@ from fleettui.cli.names import DEMO_STEP, folder_error
 from fleettui.fleet.needs import Needs
 from fleettui.fleet.oneshot import poll_fleet_once
 from fleettui.fleet.service import FleetSettings
+from fleettui.model.machine import ConfigProblem
 from fleettui.model.snapshot import FleetSnapshot
 
 NEXT_STEPS = (
@@ -36,7 +37,7 @@ def poll_once(
         catalog_dir=folders.catalog_dir,
     )
     fleet = poll_fleet_once(settings, deadline_s)
-    if not fleet.machines and not fleet.problems and only is None and is_told:
+    if not fleet.machines and not _machine_problems(fleet) and only is None and is_told:
         raise CommandError(f"no machine file in {folders.machines_dir}", *NEXT_STEPS)
     if is_told:
         report_problems(fleet)
@@ -50,7 +51,7 @@ def check_folder(fleet: FleetSnapshot, folders: Folders) -> None:
     unreadable = folder_error(fleet.problems, folders.machines_dir)
     if unreadable is not None:
         raise unreadable
-    if not fleet.problems:
+    if not _machine_problems(fleet):
         raise CommandError(f"no machine file in {folders.machines_dir}", *NEXT_STEPS)
     raise CommandError(
         f"no usable machine file in {folders.machines_dir}", "correct the files named above", DEMO_STEP
@@ -63,8 +64,12 @@ def report_broken_files(fleet: FleetSnapshot, folders: Folders) -> None:
         report_problems(fleet)
 
 
+def _machine_problems(fleet: FleetSnapshot) -> list[ConfigProblem]:
+    return [problem for problem in fleet.problems if not problem.is_of_catalog]
+
+
 def report_problems(fleet: FleetSnapshot) -> None:
-    """Name every broken machine file on stderr; the good ones go on working."""
+    """Name every broken machine file, and a broken catalog, on stderr; the good ones go on working."""
     from fleettui.view.problems import problem_lines
 
     diagnostics.say_all(problem_lines(fleet.problems))

@@ -74,6 +74,7 @@ class CatalogFolder:
         if catalog is not None:
             self._answer = CatalogFiles(catalog)
         else:
+            problems = tuple([replace(problem, is_of_catalog=True) for problem in problems])
             self._answer = CatalogFiles(self._answer.catalog, self._kept(problems))
 
     def _note_absence(self) -> None:
@@ -84,14 +85,14 @@ class CatalogFolder:
                 "The catalog's folder does not exist; create it, or name another with --catalog "
                 "or $FLEETTUI_CATALOG."
             )
-            problems = (ConfigProblem(self.path, None, None, message),)
+            problems = (ConfigProblem(self.path, None, None, message, is_of_catalog=True),)
         self._stamp = self._content = None
         if self._answer.catalog is not EMPTY_CATALOG or self._answer.problems != problems:
             self._answer = CatalogFiles(EMPTY_CATALOG, problems)
 
     def _fail(self, path: str, message: str) -> None:
         self._stamp = self._content = None
-        problems = self._kept((ConfigProblem(path, None, None, message),))
+        problems = self._kept((ConfigProblem(path, None, None, message, is_of_catalog=True),))
         if self._answer.problems != problems:
             self._answer = CatalogFiles(self._answer.catalog, problems)
 

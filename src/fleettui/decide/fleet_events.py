@@ -80,18 +80,22 @@ def problem_events(
         place = file if first.line is None else f"{file}:{first.line}"
         key = f" {first.key}:" if first.key else ""
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        text = f"machine file broken: {place}:{key} {first.message}{more}"
+        text = f"{_kind_of(first)} broken: {place}:{key} {first.message}{more}"
         details = {"change": "broken", "file": file, "line": first.line, "key": first.key}
         subject = f"broken {file} {first.message}"
         name = machine_of_file.get(file, "")
         found.append(Event(now, name, "file", "bad", text, details, subject=subject))
-    for file in old:
+    for file, problems in old.items():
         if file not in new:
             details = {"change": "mended", "file": file}
-            text = f"machine file without faults now: {file}"
+            text = f"{_kind_of(problems[0])} without faults now: {file}"
             name = machine_of_file.get(file, "")
             found.append(Event(now, name, "file", "good", text, details, subject=f"mended {file}"))
     return found
+
+
+def _kind_of(problem: ConfigProblem) -> str:
+    return "catalog" if problem.is_of_catalog else "machine file"
 
 
 def _by_file(problems: Iterable[ConfigProblem]) -> dict[str, list[ConfigProblem]]:

@@ -79,6 +79,11 @@ class SnapshotPublisher:
             self._handle.cancel()
             self._handle = None
 
+    def _all_problems(self, before: tuple[ConfigProblem, ...]) -> tuple[ConfigProblem, ...]:
+        """Of machine files and the catalog; the same object while they stay the same."""
+        problems = (*self.problems, *self.catalog_problems)
+        return before if problems == before else problems
+
     def _read_answers(self, names: Collection[str]) -> None:
         """Parse what arrived, one kind for all these machines after the other."""
         for kind in ANSWER_KINDS:
@@ -116,7 +121,7 @@ class SnapshotPublisher:
                 taken_at=now,
                 interval_s=self.interval_s,
                 machines=tuple(self._frozen[name] for name in self.order if name in self._frozen),
-                problems=(*self.problems, *self.catalog_problems) if self.catalog_problems else self.problems,
+                problems=self._all_problems(before.problems),
                 machines_dir=before.machines_dir,
                 paused_at=self.paused_at,
                 catalog=self.catalog,

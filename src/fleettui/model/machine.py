@@ -120,3 +120,5 @@ class ConfigProblem:
     """Dotted path, e.g. `network.hostname`."""
     message: str
     """What is wrong and what to do, one sentence."""
+    is_of_catalog: bool = False
+    """The file is the catalog's, no machine's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fleettui.model.catalog import EMPTY_CATALOG, Catalog
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.trust import ListedTrust
 from fleettui.view.text import cell_width, clean, fit
@@ -23,11 +24,16 @@ def problem_lines(problems: Sequence[ConfigProblem]) -> list[str]:
 
 
 def check_lines(
-    machines: Sequence[Machine], problems: Sequence[ConfigProblem], machines_dir: str
+    machines: Sequence[Machine],
+    problems: Sequence[ConfigProblem],
+    machines_dir: str,
+    catalog: Catalog = EMPTY_CATALOG,
 ) -> list[str]:
     """The verdict of `machines check`: every problem, then one sentence."""
     files = len({problem.file for problem in problems})
     good = f"{count(len(machines), 'machine')} in {machines_dir}"
+    if catalog.file:
+        good += f", {count(len(catalog.models), 'model')} in {catalog.file}"
     if not problems:
         return [f"{good}: no problem found" if machines else f"{good}: add one file for each machine"]
     found = f"{count(len(problems), 'problem')} in {count(files, 'file')}"

@@ -36,7 +36,7 @@ class Notices(CellBlock):
                 text.removeprefix(f"{fleet.machines_dir}/") for text in told
             ]  # what is wrong matters more
         lines: list[Cells] = [(Cell(f" {sign} {text}", "warn"),) for text in told]
-        if fleet.seq and not fleet.machines and not fleet.problems:
+        if fleet.seq and not fleet.machines and all(problem.is_of_catalog for problem in fleet.problems):
             lines += [(Cell(f" {text}", "accent"),) for text in check_lines((), (), fleet.machines_dir)]
         lines += [(Cell(f" {text}", "accent"),) for text in notices]
         hidden = len(lines) - MAX_LINES + 1
