@@ -72,11 +72,12 @@ def judge_fit(room: Maybe[Room], facts: ModelFacts, use: ContextUse, *, spreads:
     told: Maybe[OllamaForecast] = Unknown("no GPU")
     if free:
         told = forecast(facts, use, free, has_other_models=room.has_other_models, spreads=spreads)
-    fit = _judge(room, need)
+    fit = judge_room(room, need)
     return replace(fit, forecast=told, notes=(*room.left_out, *_notes(fit, told, need, room)))
 
 
-def _judge(room: Room, need: ModelNeed) -> Fit:
+def judge_room(room: Room, need: ModelNeed) -> Fit:
+    """What the room says to a need; without Ollama's forecast."""
     place = find_place(room.cards, need)
     if place is not None:
         verdict: FitVerdict = "one_gpu" if len(place.gpus) == 1 else "several_gpus"
