@@ -156,7 +156,12 @@ def test_schemas(cli: Cli) -> None:
     assert machine["required"] == ["name", "role", "hardware", "network", "models"]
     assert {"const": "local"} in machine["properties"]["ssh"]["anyOf"]
     assert "is_local" not in json.dumps(machine)
-    done = cli("config", "schema", "catalog")
+    catalog = json.loads(cli("config", "schema", "catalog").stdout)
+    assert list(catalog["properties"]) == ["engines", "models"]
+    assert list(catalog["$defs"]["CatalogModelPart"]["properties"]) == [
+        "kind", "vram_gb", "min_cc", "engines", "context", "lora", "names",
+    ]  # fmt: skip
+    done = cli("config", "schema", "roles")
     assert (done.returncode, done.stdout) == (2, "")
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_OK, EXIT_USAGE, CommandError
+from fleettui.config.catalog_folder import MODELS_FILE, load_catalog_files
 from fleettui.config.effective import EffectiveSetting, effective_settings, settings_lines
-from fleettui.config.paths import resolve_settings_file
+from fleettui.config.paths import resolve_catalog_dir, resolve_settings_file
 from fleettui.config.settings import Settings, SettingsLayers, line_finder, load_layers, variable_of
 from fleettui.model.machine import ConfigProblem
 from fleettui.view.problems import problem_line
@@ -81,25 +82,37 @@ def _effective(arguments: Namespace, layers: SettingsLayers, path: str) -> tuple
 
 
 def _validate(arguments: Namespace) -> int:
-    """Everything wrong at once; a FILE is judged alone, without the environment."""
+    """Everything wrong at once, in the catalog too; a FILE is judged alone, without the environment."""
     path = os.path.abspath(arguments.file) if arguments.file else resolve_settings_file()  # noqa: PTH100
     exists = os.path.exists(path)  # noqa: PTH110 - a pipe too: `config validate <(…)`
     if arguments.file and not exists:
         raise CommandError(f"{path}: there is no such file", "see: fleettui config path")
+    if os.path.basename(path) == MODELS_FILE:  # noqa: PTH119
+        return _tell_verdict(arguments, path, exists, load_catalog_files(os.path.dirname(path)).problems)  # noqa: PTH120
     layers = load_layers(path, {} if arguments.file else None)
     problems = (*layers.problems, *_look_problems(layers, path))
+    if arguments.file:
+        return _tell_verdict(arguments, path, exists, problems)
+    folder = resolve_catalog_dir(getattr(arguments, "catalog", None), layers.merged().catalog)
+    told = load_catalog_files(folder)
+    return _tell_verdict(arguments, path, exists, (*problems, *told.problems), told.catalog.file)
+
+
+def _tell_verdict(
+    arguments: Namespace, path: str, exists: bool, problems: Sequence[ConfigProblem], catalog_file: str = ""
+) -> int:
     if arguments.json:
         output.write_document({"schema": 1, "file": path, "exists": exists, "errors": _error_list(problems)})
     elif problems:
         output.write_lines(problem_line(problem) for problem in problems)
     else:
-        output.write_lines(
-            [f"{path}: fine" if exists else f"{path}: not there; every setting has its default"]
-        )
+        lines = [f"{path}: fine" if exists else f"{path}: not there; every setting has its default"]
+        output.write_lines([*lines, f"{catalog_file}: fine"] if catalog_file else lines)
     if not problems:
         return EXIT_OK
     count = "1 error" if len(problems) == 1 else f"{len(problems)} errors"
-    diagnostics.say_error("config validate", count, "keys and values: docs/settings.md")
+    pages = "docs/catalog.md" if problems[0].is_of_catalog else "docs/settings.md"
+    diagnostics.say_error("config validate", count, f"keys and values: {pages}")
     return EXIT_USAGE
 
 
@@ -136,7 +149,8 @@ def _error_list(problems: Sequence[ConfigProblem]) -> list[dict[str, object]]:
 
 
 def _schema(arguments: Namespace) -> int:
-    from fleettui.config.schemas import machine_schema, settings_schema
+    from fleettui.config.schemas import catalog_schema, machine_schema, settings_schema
 
-    output.write_document(machine_schema() if arguments.kind == "machine" else settings_schema())
+    schemas = {"settings": settings_schema, "machine": machine_schema, "catalog": catalog_schema}
+    output.write_document(schemas[arguments.kind]())
     return EXIT_OK

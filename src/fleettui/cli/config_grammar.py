@@ -19,21 +19,21 @@ def add_config_verbs(add_verb: AddVerb) -> None:
     add_json(printing)
     validate = add_verb(
         "validate",
-        "Check the settings and print all errors at once.",
+        "Check the settings and the catalog, and print all errors at once.",
         "exit codes:\n  0  no error\n  2  at least one error, or a usage error",
     )
     validate.add_argument(
         "file",
         nargs="?",
         metavar="FILE",
-        help="check this file alone (default: the one in use, and $FLEETTUI_*)",
+        help="check this settings.yaml or models.yaml alone (default: those in use, and $FLEETTUI_*)",
     )
     add_json(validate)
     schema = add_verb("schema", "Print a JSON Schema for editors.", _FINE)
     schema.add_argument(
         "kind",
         nargs="?",
-        choices=("settings", "machine"),
+        choices=("settings", "machine", "catalog"),
         default="settings",
-        help="of settings.yaml (default), or of a machine file",
+        help="of settings.yaml (default), of a machine file, or of the catalog's models.yaml",
     )

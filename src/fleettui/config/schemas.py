@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fleettui.config.catalog_schema import CatalogPart
 from fleettui.config.machine_schema import MachinePart
 from fleettui.view.columns import COLUMNS
 
@@ -53,6 +54,14 @@ class SettingsPart(_Part):
 def settings_schema() -> dict[str, Any]:
     """The schema of settings.yaml."""
     return _document(SettingsPart.model_json_schema(), "fleettui: settings.yaml")
+
+
+def catalog_schema() -> dict[str, Any]:
+    """The schema of models.yaml. Keys that fleettui does not know are allowed."""
+    schema = CatalogPart.model_json_schema()
+    for name, section in schema["properties"].items():
+        schema["properties"][name] = {"anyOf": [section, {"type": "null"}]}
+    return _document(schema, "fleettui: models.yaml of the catalog")
 
 
 def machine_schema() -> dict[str, Any]:
