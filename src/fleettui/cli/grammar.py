@@ -27,6 +27,10 @@ EXIT_CODES = """exit codes:
 
 ROUTE_EXIT_CODES = """stdout is exactly one line, the answer; reasons go to stderr, one line for each machine.
 
+Each choice leaves a lease for some seconds, so that scripts that ask at the same time are sent to different
+machines. Leases are local to the state directory: other jump hosts, and other users of this one, do not see
+them. They reject no machine.
+
 exit codes:
   0  routed
   1  nobody is eligible now (maintenance, VRAM, not loaded …): retry later or fall back
@@ -177,7 +181,9 @@ def _add_route(commands: Any, options: argparse.ArgumentParser) -> None:
     parser = _add(
         commands, "route", options, "Print the machine that should serve MODEL now.", ROUTE_EXIT_CODES
     )
-    parser.add_argument("model", metavar="MODEL", help="name[:tag]; `x` is `x:latest`, case does not matter")
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="name[:tag]; `x` is `x:latest`, case does not matter"
+    )
     _add_options(parser, ROUTE_OPTIONS)
 
 

@@ -17,8 +17,11 @@ else:
     from types import SimpleNamespace as Namespace
 
 
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
 def positive_seconds(text: str) -> float:
-    """Seconds of `2`, `0.5`, `2s`; more than 0."""
+    """Seconds of `2`, `0.5`, `2s`, `5m`, `1h`; more than 0."""
     value = seconds(text)
     if value <= 0:
         raise ValueError(f"{text!r} is not more than 0 seconds")
@@ -26,14 +29,22 @@ def positive_seconds(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Seconds of `0`, `0.5`, `2s`; at most a year."""
+    """Seconds of `0`, `0.5`, `2s`, `5m`, `1h`, `1d`; at most a year."""
+    unit_s = _UNITS_S.get(text[-1:])
     try:
-        value = float(text.removesuffix("s"))
+        value = float(text if unit_s is None else text[:-1]) * (unit_s or 1)
     except ValueError:
-        raise ValueError(f"{text!r} is not a number of seconds") from None
+        raise ValueError(f"{text!r} is not a number of seconds; 5m and 1h will do, too") from None
     if not 0 <= value <= 86_400 * 365:
         raise ValueError(f"{text!r} is out of range")
     return value
+
+
+def positive_count(text: str) -> int:
+    """A whole number from 1 on."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise ValueError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
 
 
 FOLDER_OPTIONS: tuple[Option, ...] = (
@@ -77,7 +88,26 @@ ROUTE_OPTIONS: tuple[Option, ...] = (
             "help": "one GPU must have it free (default), or all GPUs of the machine together",
         },
     ),
+    (
+        ("--context",),
+        {
+            "metavar": "N",
+            "type": positive_count,
+            "help": "tokens that will be sent as num_ctx: a copy with another context reloads",
+        },
+    ),
     (("--require-loaded",), {"action": "store_true", "help": "only machines where MODEL is resident"}),
+    (
+        ("--avoid-busy",),
+        {"action": "store_true", "help": "only machines without a sign that requests are in work"},
+    ),
+    (
+        ("--allow-pull",),
+        {
+            "action": "store_true",
+            "help": "machines without MODEL count too, behind all others; pulls nothing",
+        },
+    ),
     (
         ("--tag",),
         {
@@ -90,6 +120,26 @@ ROUTE_OPTIONS: tuple[Option, ...] = (
     (
         ("--exclude",),
         {"action": "append", "default": [], "metavar": "M", "help": "not this machine (repeatable)"},
+    ),
+    (
+        ("--sticky",),
+        {
+            "metavar": "KEY",
+            "help": "calls with the same KEY (a conversation) come to the same of equally good machines",
+        },
+    ),
+    (
+        ("--check-reachable",),
+        {"action": "store_true", "help": "only addresses that take a connection from here"},
+    ),
+    (
+        ("--top",),
+        {
+            "metavar": "N",
+            "type": positive_count,
+            "default": 1,
+            "help": "the N best, one a line, best first: a list to fall back on (default 1)",
+        },
     ),
     (
         ("--format",),
@@ -117,7 +167,38 @@ ROUTE_OPTIONS: tuple[Option, ...] = (
             "help": "seconds to wait for machines when polling (default 10)",
         },
     ),
+    (
+        ("--exhaustive",),
+        {
+            "action": "store_true",
+            "help": "when polling wait for every machine, also where none of the rest can be better",
+        },
+    ),
+    (
+        ("--wait",),
+        {
+            "metavar": "S",
+            "type": positive_seconds,
+            "help": "go on until a machine is eligible, at most that long: 60s, 5m",
+        },
+    ),
+    (
+        ("--warm",),
+        {
+            "action": "store_true",
+            "help": "load MODEL on the chosen machine where it is not resident, and answer when it is",
+        },
+    ),
+    (
+        ("--hold",),
+        {
+            "metavar": "S",
+            "type": positive_seconds,
+            "help": "how long the lease holds: 30s, 5m (default: 10 s; cold: estimate of the load + 30 s)",
+        },
+    ),
     (("--no-lease",), {"action": "store_true", "help": "take no lease on the choice"}),
+    (("--release",), {"metavar": "LEASE", "help": "end a lease by its id, instead of routing"}),
     (("-q", "--quiet"), {"action": "store_true", "help": "no reasons on stderr"}),
 )
 

@@ -25,6 +25,7 @@ def pick_command(arguments: Namespace) -> int:
 def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
     from fleettui.cli.dashboard import log_to_file
     from fleettui.cli.look import look_of
+    from fleettui.cli.polling import check_machine_files
     from fleettui.cli.serving import run_serving
     from fleettui.fleet.latest import LatestFleet
     from fleettui.tui.pick.app import run_picker
@@ -35,7 +36,7 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
 
     source = LatestFleet(folders.machines_dir, folders.state_dir, lambda: _make_service(folders))
     if not source.is_stored_fresh:
-        _check_machines(folders)
+        check_machine_files(folders)
     look, terminal = look_of(folders), find_terminal()
     if terminal is None:
         raise CommandError(
@@ -78,16 +79,3 @@ def _make_service(folders: Folders) -> FleetService:
         catalog_dir=folders.catalog_dir,
     )
     return FleetService(settings, make_connector(folders))
-
-
-def _check_machines(folders: Folders) -> None:
-    """Broken files are named before the screen is taken. Raises CommandError when there is no machine."""
-    from fleettui.cli.polling import check_folder, report_broken_files
-    from fleettui.config.machine_folder import load_machines
-    from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-
-    files = load_machines(folders.machines_dir)
-    machines = tuple(map(MachineSnapshot, files.machines))
-    fleet = FleetSnapshot(0, 0.0, folders.interval_s, machines, files.problems, folders.machines_dir)
-    report_broken_files(fleet, folders)
-    check_folder(fleet, folders)

@@ -7,39 +7,73 @@ import time
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import CommandError
-from fleettui.cli.folders import Folders, resolve_folders
-from fleettui.decide.routing import decide_route
+from fleettui.cli.folders import resolve_folders
+from fleettui.cli.route_state import RouteState
 from fleettui.decide.sizes import parse_vram_mib
+from fleettui.model.clock import iso_utc
 from fleettui.model.record import replace
-from fleettui.model.route import RouteDecision, RouteQuery
+from fleettui.model.route import EXIT_NO_DATA, EXIT_NONE_ELIGIBLE, RouteQuery
 from fleettui.view.route_text import format_answer, route_document, route_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
+    from fleettui.fleet.leasing import LeasedRoute
+    from fleettui.model.lease import Lease
     from fleettui.model.snapshot import FleetSnapshot
+
+LOADING_TIERS = range(3, 7)
+"""Installed or resident, and not ready: `--warm` has something to do."""
 
 
 def route_command(arguments: Namespace) -> int:
     """Decide from a fresh stored snapshot where there is one, else poll; print the answer."""
     started_at = time.time()
-    is_json = arguments.json or arguments.format == "json"
-    query = _query_of(arguments)
+    _check(arguments)
     folders = resolve_folders(arguments)
-    fleet = _stored_fleet(folders, arguments.max_age, started_at)
-    if fleet is None:
-        fleet = _polled_fleet(folders, arguments)
-        # Polled this moment: the fastest answer may be as old as the slowest machine was slow.
-        query = replace(query, max_age_s=arguments.deadline)
-    decision = decide_route(fleet, query, time.time())
-    if is_json:
-        output.write_document(route_document(decision, took_ms=(time.time() - started_at) * 1000.0))
-    elif decision.chosen is not None:
-        output.write_lines([format_answer(decision, arguments.format)])
-    if not arguments.quiet:
-        _explain(decision)
-    return decision.exit_code
+    if arguments.release is not None:
+        from fleettui.cli.route_release import release_command
+
+        return release_command(folders, arguments)
+    if arguments.warm and folders.is_readonly:
+        raise CommandError("--warm loads a model, and this fleettui is --readonly")
+    query = _query_of(arguments)
+    takes_lease = query.takes_lease and not folders.is_readonly
+    state = RouteState(folders, takes_lease=takes_lease, hold_s=arguments.hold)
+    try:
+        found = _find(state, query, arguments, started_at)
+        chosen = found.decision.chosen
+        if arguments.warm and chosen is not None and chosen.tier in LOADING_TIERS:
+            from fleettui.cli.route_warm import warm_chosen
+
+            if not arguments.quiet:
+                diagnostics.say_all(route_lines(found.decision))
+            warm_chosen(state, found, is_quiet=arguments.quiet)
+            _print(found, arguments, started_at)
+        else:
+            _print(found, arguments, started_at)
+            if not arguments.quiet:
+                diagnostics.say_all(route_lines(found.decision))
+        if not arguments.quiet:
+            _tell_lease(state, found)
+        return found.decision.exit_code
+    finally:
+        state.close()
+
+
+def _check(arguments: Namespace) -> None:
+    """Raises CommandError for options that do not go together."""
+    see = "see: fleettui route --help"
+    if arguments.release is not None and arguments.model is not None:
+        raise CommandError("--release ends a lease and routes nothing: leave out MODEL", see)
+    if arguments.release is None and arguments.model is None:
+        raise CommandError("the following arguments are required: MODEL", see)
+    if arguments.no_lease and arguments.hold is not None:
+        raise CommandError("--hold says how long a lease holds, and --no-lease takes none", see)
+    if arguments.release is None and not arguments.model.strip():
+        raise CommandError("the model's name is empty", see)
 
 
 def _query_of(arguments: Namespace) -> RouteQuery:
@@ -47,53 +81,100 @@ def _query_of(arguments: Namespace) -> RouteQuery:
         min_free_mib = 0 if arguments.min_free_vram is None else parse_vram_mib(arguments.min_free_vram)
     except ValueError as error:
         raise CommandError(f"--min-free-vram: {error}", "write for example 4, 4GiB or 4000MiB") from None
-    if not arguments.model.strip():
-        raise CommandError("the model's name is empty", "see: fleettui route --help")
     return RouteQuery(
         model=arguments.model,
         min_free_vram_mib=min_free_mib,
         free_scope=arguments.free_scope,
+        context=arguments.context,
         require_loaded=arguments.require_loaded,
+        avoid_busy=arguments.avoid_busy,
         tags=tuple(arguments.tag),
         exclude=tuple(arguments.exclude),
         max_age_s=arguments.max_age or None,
         deadline_s=arguments.deadline,
+        top=arguments.top,
+        allow_pull=arguments.allow_pull,
+        sticky=arguments.sticky,
         takes_lease=not arguments.no_lease,
     )
 
 
-def _explain(decision: RouteDecision) -> None:
-    diagnostics.say_all(route_lines(decision))
+def _find(state: RouteState, query: RouteQuery, arguments: Namespace, started_at: float) -> LeasedRoute:
+    """The decision, with `--wait` the first that chooses a machine, or the last in its time."""
+    fleet = state.load_fleet(arguments.max_age, started_at)
+    if fleet is None and arguments.wait is None:
+        # Polled this moment: the fastest answer may be as old as the slowest machine was slow.
+        query = replace(query, max_age_s=arguments.deadline)
+        fleet, is_whole = _polled_fleet(state, query, arguments)
+        if not is_whole:
+            query = replace(query, deadline_s=None)  # nobody missed it
+    if fleet is not None:
+        found = _decide(state, fleet, query, arguments)
+        may_change = found.decision.exit_code in (EXIT_NONE_ELIGIBLE, EXIT_NO_DATA)
+        if arguments.wait is None or not may_change:
+            return found
+    gc.enable()
+    from fleettui.cli.route_wait import wait_for_machine
+
+    until = started_at + arguments.wait
+    return wait_for_machine(
+        state, query, lambda seen: _decide(state, seen, query, arguments), until, is_quiet=arguments.quiet
+    )
 
 
-def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> FleetSnapshot | None:
-    """What a running dashboard or `status --watch` stored, when it is fresh enough."""
-    if max_age_s == 0:
-        return None
-    from fleettui.store.database import Store, StoreError
-    from fleettui.store.flags import with_present_flags
-    from fleettui.store.snapshots import load_for_routing
+def _decide(state: RouteState, fleet: FleetSnapshot, query: RouteQuery, arguments: Namespace) -> LeasedRoute:
+    if not arguments.check_reachable:
+        return state.decide(fleet, query)
+    from fleettui.cli.route_reach import decide_reachable
 
-    try:
-        store = Store.open_readonly(folders.state_dir)
-        if store is None:
-            return None
-        with store:
-            stored = load_for_routing(store, folders.machines_dir)
-            if stored is None or not stored.is_fresh(now, max_age_s):
-                return None
-            return with_present_flags(store, folders.machines_dir, stored.fleet)
-    except StoreError as error:
-        diagnostics.say_error("route", f"{error}; polling instead")
-        return None
+    return decide_reachable(state, fleet, query)
 
 
-def _polled_fleet(folders: Folders, arguments: Namespace) -> FleetSnapshot:
+def _polled_fleet(state: RouteState, query: RouteQuery, arguments: Namespace) -> tuple[FleetSnapshot, bool]:
+    """What the machines say now; False: enough of them to decide, the rest was not waited for."""
     gc.enable()
     from fleettui.cli.polling import check_folder, poll_once, report_broken_files
     from fleettui.fleet.needs import ROUTING
 
-    fleet = poll_once(folders, ROUTING, arguments.deadline, is_told=False)
-    report_broken_files(fleet, folders)
-    check_folder(fleet, folders)
-    return fleet
+    was_enough = False
+
+    def is_enough(seen: FleetSnapshot) -> bool:
+        nonlocal was_enough
+        was_enough = state.is_enough(seen, query)
+        return was_enough
+
+    may_end_early = (
+        state.last_fleet is not None and not arguments.exhaustive and not arguments.check_reachable
+    )
+    fleet = poll_once(
+        state.folders,
+        ROUTING,
+        arguments.deadline,
+        is_told=False,
+        is_enough=is_enough if may_end_early else None,
+    )
+    report_broken_files(fleet, state.folders)
+    check_folder(fleet, state.folders)
+    return fleet, not was_enough
+
+
+def _print(found: LeasedRoute, arguments: Namespace, started_at: float) -> None:
+    if arguments.json or arguments.format == "json":
+        took_ms = (time.time() - started_at) * 1000.0
+        output.write_document(
+            route_document(found.decision, took_ms=took_ms, lease=_lease_document(found.lease))
+        )
+    elif found.decision.chosen is not None:
+        output.write_lines([format_answer(found.decision, arguments.format)])
+
+
+def _lease_document(lease: Lease | None) -> dict[str, Any] | None:
+    return None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
+
+
+def _tell_lease(state: RouteState, found: LeasedRoute) -> None:
+    lease = found.lease
+    if lease is not None:
+        diagnostics.say(f"lease {lease.id} on {lease.machine} for {lease.until - time.time():.0f} s")
+    elif state.lease_error is not None and found.decision.chosen is not None:
+        diagnostics.say(f"note: no lease was taken: {state.lease_error}")

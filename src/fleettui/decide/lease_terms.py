@@ -28,8 +28,6 @@ def lease_on(
     need = candidate.need
     is_cold = not candidate.is_resident
     reserved_mib = need.mib if is_cold and need is not None else 0
-    free = candidate.free_mib
-    fits_on_card = not isinstance(free, Unknown) and reserved_mib <= free
     return Lease(
         id=lease_id,
         machine=candidate.machine,
@@ -40,7 +38,7 @@ def lease_on(
         taken_at=now,
         until=now + (_term_s(candidate) if hold_s is None else hold_s),
         vram_mib=reserved_mib,
-        gpu=candidate.free_gpu if reserved_mib and fits_on_card else None,
+        gpu=candidate.gpus[0] if reserved_mib and len(candidate.gpus) == 1 else None,
         digest=None if isinstance(candidate.digest, Unknown) else candidate.digest,
         pid=pid,
         owner=owner,
