@@ -162,9 +162,7 @@ def _reload(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, wanted: i
     copy = match.copy
     assert copy is not None  # noqa: S101 - as above
     known = "unknown" if isinstance(copy.context, Unknown) else str(copy.context)
-    return inquiry.cold.judge_reload(
-        snapshot, match, wanted, f"resident with context {known}, reload for {wanted}"
-    )
+    return inquiry.cold.judge_reload(snapshot, match, f"resident with context {known}, reload for {wanted}")
 
 
 def judge_unloaded(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram) -> Verdict:

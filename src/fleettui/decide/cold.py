@@ -1,13 +1,10 @@
 """Tier and reject reasons of a copy that has to be loaded first: does it fit, what has to go, how long it
 takes.
-
-Processes on the cards decide nothing here: a stored snapshot has none for `--route`, and the same question
-has the same answer wherever it is asked.
 """
 
 from __future__ import annotations
 
-from fleettui.decide.busy import find_busy_signs, idle_s
+from fleettui.decide.busy import idle_s
 from fleettui.decide.candidates import (
     Verdict,
     Wanted,
@@ -20,15 +17,13 @@ from fleettui.decide.candidates import (
     where,
 )
 from fleettui.decide.eta import Eta, estimate_load, evict_cost_s, not_known
-from fleettui.decide.fit import Fit, judge_fit
 from fleettui.decide.inquiry import Inquiry
+from fleettui.decide.load_plan import LoadPlan, LoadPlanner
 from fleettui.decide.matching import Match
-from fleettui.decide.model_need import MIB, ContextUse, ModelFacts, ModelNeed
-from fleettui.decide.need import Needs, vram_need
-from fleettui.decide.ollama_use import OllamaUse, find_ollama_use
-from fleettui.decide.room import IdleCopy, find_room
-from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
-from fleettui.model.record import dataclass, replace
+from fleettui.decide.need import vram_need
+from fleettui.decide.room import IdleCopy
+from fleettui.model.readings import EngineReading, InstalledModel
+from fleettui.model.record import replace
 from fleettui.model.route import (
     TIER_EVICTS,
     TIER_FITS,
@@ -40,35 +35,22 @@ from fleettui.model.route import (
     VramNeed,
 )
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Unknown
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import FreeVram, has_no_gpu
 
-MODELS_PER_GPU = 3
-"""Copies that Ollama keeps for each card, where OLLAMA_MAX_LOADED_MODELS says nothing."""
-_SMALLEST_CONTEXT = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How a model would be loaded on a machine."""
-
-    fit: Fit
-    victims: tuple[IdleCopy, ...] = ()
-    """In the order in which they go."""
-    likely: tuple[IdleCopy, ...] = ()
-    """What Ollama evicts although there is room."""
-    waits: bool = False
-    """The engine keeps no more copies, and all of them work."""
+_MIB = 1 << 20
 
 
 class ColdJudge:
     """Judges machines that have the model on their disk, for one query."""
 
-    __slots__ = ("_inquiry", "_needs")
+    __slots__ = ("_etas", "_inquiry", "_planner", "_told_needs")
 
     def __init__(self, inquiry: Inquiry) -> None:
         self._inquiry = inquiry
-        self._needs = Needs(inquiry.fleet, inquiry.knowledge)
+        self._planner = LoadPlanner(inquiry)
+        self._told_needs: dict[tuple[int, int], VramNeed] = {}
+        self._etas: dict[object, Eta] = {}
 
     def judge(self, snapshot: MachineSnapshot, match: Match, free: FreeVram) -> Verdict:
         """X of `--min-free-vram` is compared with free - need; with the sum where it spans cards."""
@@ -82,21 +64,19 @@ class ColdJudge:
             unknown = free.best_mib if isinstance(free.best_mib, Unknown) else Unknown()
             rejections.append(unknown_room(snapshot, unknown))
             return Verdict(TIER_OFFLOAD, "installed", tuple(rejections))
-        use = self._use(snapshot, engine, installed)
-        facts = self._needs.facts_of(installed.digest, installed.size_bytes, inquiry.asked.model)
-        need = self._needs.find(facts, use.use)
-        rate = inquiry.knowledge.load_rates.get(snapshot.name)
-        if isinstance(need, Unknown):
+        rate = inquiry.knowledge.load_rates.get(snapshot.machine.name)
+        plan = self._planner.plan(snapshot, engine, installed, free)
+        if isinstance(plan, Unknown):
             if inquiry.query.min_free_vram_mib > 0:
-                rejections.append(Rejection("free_vram", f"free_vram: need unknown, {need.reason}"))
-            eta = estimate_load(installed.size_bytes, rate)
-            reason = f"installed, {_cold_words(eta)}, need unknown: {need.reason}"
+                rejections.append(Rejection("free_vram", f"free_vram: need unknown, {plan.reason}"))
+            eta = self._estimate(installed.size_bytes, rate)
+            reason = f"installed, {_cold_words(eta)}, need unknown: {plan.reason}"
             return Verdict(TIER_OFFLOAD, reason, tuple(rejections), eta)
-        plan = self._plan(snapshot, engine, free, facts, use, need)
-        told = vram_need(need, len(plan.fit.gpus))
-        rejections += self._lacks(snapshot, free, plan, need, told)
+        told = self._told(plan)
+        if inquiry.query.min_free_vram_mib > 0 or plan.fit.verdict == "no":
+            rejections += self._lacks(snapshot, free, plan, told)
         evicts, cost = self._evictions(snapshot, engine, plan.victims or plan.likely, rate)
-        eta = estimate_load(installed.size_bytes, rate, has_evictions=bool(plan.victims))
+        eta = self._estimate(installed.size_bytes, rate, has_evictions=bool(plan.victims))
         if plan.waits:
             eta = not_known("waits for a copy at work")
         return Verdict(
@@ -112,21 +92,18 @@ class ColdJudge:
             in_flight=count_in_flight(engine, busy) if busy else 0,
         )
 
-    def judge_reload(self, snapshot: MachineSnapshot, match: Match, context: int, reason: str) -> Verdict:
+    def judge_reload(self, snapshot: MachineSnapshot, match: Match, reason: str) -> Verdict:
         """A copy is loaded with another context: it goes first, then the same weights come again."""
-        engine, copy, inquiry = match.engine, match.copy, self._inquiry
+        engine, copy = match.engine, match.copy
         assert copy is not None  # noqa: S101 - the caller asks only for resident copies
-        rate = inquiry.knowledge.load_rates.get(snapshot.name)
+        rate = self._inquiry.knowledge.load_rates.get(snapshot.machine.name)
         file_bytes = Unknown("not listed") if match.installed is None else match.installed.size_bytes
-        facts = self._needs.facts_of(copy.digest, file_bytes, inquiry.asked.model)
-        use = find_ollama_use(snapshot, engine.port, context)
-        need = self._needs.find(facts, use.use)
-        if isinstance(need, Unknown):
+        plan = self._planner.plan_reload(snapshot, engine, copy, file_bytes)
+        if isinstance(plan, Unknown):
             return Verdict(TIER_RELOAD, reason, eta=estimate_load(copy.size_bytes, rate, is_cached=True))
-        plan = self._full_plan(snapshot, engine, facts, use, need, own=copy)
         eta = estimate_load(copy.size_bytes, rate, is_cached=True, has_evictions=bool(plan.victims))
         evicts, cost = self._evictions(snapshot, engine, plan.victims, rate)
-        told = vram_need(need, len(plan.fit.gpus))
+        told = self._told(plan)
         if plan.fit.verdict == "cpu_offload":
             reason += f", partly in RAM then: needs {gib(told.mib)} GiB = {told.basis}"
         elif plan.fit.verdict == "no":
@@ -156,68 +133,25 @@ class ColdJudge:
         missing = InstalledModel(asked.name, "ollama", Unknown("not installed"), Unknown("not installed"))
         return max(found, key=lambda model: (model.size_bytes, str(model.digest)), default=missing)
 
-    def _use(self, snapshot: MachineSnapshot, engine: EngineReading, installed: InstalledModel) -> OllamaUse:
-        context = self._inquiry.query.context
-        if engine.kind == "ollama":
-            return find_ollama_use(snapshot, engine.port, context)
-        if context is None:
-            most = Unknown() if installed.traits is None else installed.traits.max_context
-            context = _SMALLEST_CONTEXT if isinstance(most, Unknown) else most
-        return OllamaUse(ContextUse(context))
+    def _told(self, plan: LoadPlan) -> VramNeed:
+        """The need on the cards of the plan; machines that are alike have it in common."""
+        key = (id(plan.need), len(plan.fit.gpus))
+        told = self._told_needs.get(key)
+        if told is None:
+            told = self._told_needs[key] = vram_need(plan.need, len(plan.fit.gpus))
+        return told
 
-    def _plan(
-        self,
-        snapshot: MachineSnapshot,
-        engine: EngineReading,
-        free: FreeVram,
-        facts: ModelFacts,
-        use: OllamaUse,
-        need: ModelNeed,
-    ) -> _Plan:
-        """A card with room where nothing else is loaded needs no second look."""
-        if engine.kind != "ollama" or not engine.loaded or isinstance(engine.loaded, Unknown):
-            best, index = free.best_mib, free.best_index
-            if index is not None and not isinstance(best, Unknown) and need.total_bytes() <= best * MIB:
-                return _Plan(Fit("one_gpu", "", need, (index,)))
-        return self._full_plan(snapshot, engine, facts, use, need)
-
-    def _full_plan(
-        self,
-        snapshot: MachineSnapshot,
-        engine: EngineReading,
-        facts: ModelFacts,
-        use: OllamaUse,
-        need: ModelNeed,
-        own: LoadedModel | None = None,
-    ) -> _Plan:
-        """`own`: the copy that the new one replaces; it goes first, and is no victim."""
-        copies = [] if isinstance(engine.loaded, Unknown) else engine.loaded
-        copies = [copy for copy in copies if copy.state != "stopping" and copy is not own]
-        now = self._inquiry.now
-        busy = frozenset([copy.name for copy in copies if find_busy_signs(snapshot, engine, copy, now)])
-        lean = snapshot if snapshot.processes is None else replace(snapshot, processes=None)
-        room = find_room(lean, busy=busy)
-        if isinstance(room, Unknown):
-            return _Plan(judge_fit(room, facts, use.use))
-        names = {copy.name for copy in copies} if engine.kind == "ollama" else set()
-        idle = tuple([item for item in room.idle if item.name in names])
-        mine = tuple([item for item in room.idle if own is not None and item.name == own.name])
-        room = replace(room, idle=(*mine, *idle), has_other_models=bool(names))
-        fit = judge_fit(room, facts, use.use, spreads=use.spreads)
-        victims = tuple([item for item in idle if item.name in fit.evicted])
-        if engine.kind != "ollama":
-            return _Plan(fit)
-        kept = use.max_loaded
-        if isinstance(kept, Unknown) or kept <= 0:
-            kept = MODELS_PER_GPU * max(1, len(room.cards))
-        forced = len(copies) - kept + 1
-        if forced > len(victims):
-            victims = idle[:forced]
-        evicts = not isinstance(fit.forecast, Unknown) and fit.forecast.evicts and own is None
-        return _Plan(fit, victims, idle[:1] if evicts else (), forced > len(idle))
+    def _estimate(
+        self, size_bytes: Maybe[int], rate_bytes_s: float | None, *, has_evictions: bool = False
+    ) -> Eta:
+        key = (size_bytes, rate_bytes_s, has_evictions)
+        eta = self._etas.get(key)
+        if eta is None:
+            eta = self._etas[key] = estimate_load(size_bytes, rate_bytes_s, has_evictions=has_evictions)
+        return eta
 
     def _lacks(
-        self, snapshot: MachineSnapshot, free: FreeVram, plan: _Plan, need: ModelNeed, told: VramNeed
+        self, snapshot: MachineSnapshot, free: FreeVram, plan: LoadPlan, told: VramNeed
     ) -> list[Rejection]:
         """`free_vram` where X is asked for, `no_fit` where even main memory has no room for the rest."""
         query, found = self._inquiry.query, []
@@ -226,7 +160,7 @@ class ColdJudge:
         if query.min_free_vram_mib > 0:
             is_spanning = told.mib > best or query.free_scope == "host"
             have = summed if is_spanning else best
-            have += sum(item.vram_bytes for item in plan.victims) // MIB
+            have += sum(item.vram_bytes for item in plan.victims) // _MIB
             wanted = told.mib + query.min_free_vram_mib
             if have < wanted:
                 text = f"{less(have, wanted)}{where(free, query, is_spanning)}"
@@ -238,7 +172,7 @@ class ColdJudge:
             if free.best_index is not None:
                 text += f", best GPU {gib(best)}, all GPUs {gib(summed)} GiB free"
             if not isinstance(ram_kib, Unknown):
-                text += f", main memory {ram_kib / MIB:.1f} GiB free"
+                text += f", main memory {ram_kib / _MIB:.1f} GiB free"
             found += no_room(snapshot, "no_fit", Wanted(told.mib, text))
         return found
 
@@ -250,17 +184,19 @@ class ColdJudge:
         rate_bytes_s: float | None,
     ) -> tuple[tuple[Eviction, ...], float]:
         """Each victim with its last use, and what all of them cost together."""
+        if not victims:
+            return (), 0.0
         evicts, cost = [], 0.0
         loaded = () if isinstance(engine.loaded, Unknown) else engine.loaded
         for victim in victims:
             copy = next(copy for copy in loaded if copy.name == victim.name)
             unused_s = idle_s(snapshot, engine, copy, self._inquiry.now)
-            evicts.append(Eviction(victim.name, unused_s, victim.vram_bytes // MIB))
+            evicts.append(Eviction(victim.name, unused_s, victim.vram_bytes // _MIB))
             cost += evict_cost_s(victim.vram_bytes, unused_s, rate_bytes_s)
         return tuple(evicts), round(cost, 1)
 
 
-def _tier(plan: _Plan) -> int:
+def _tier(plan: LoadPlan) -> int:
     if plan.fit.verdict in ("one_gpu", "several_gpus"):
         return TIER_EVICTS if plan.victims or plan.waits else TIER_FITS
     return TIER_EVICTS if plan.fit.verdict == "evictions" else TIER_OFFLOAD
@@ -273,7 +209,7 @@ def _cold_words(eta: Eta) -> str:
     return f"~{eta.seconds:.0f} s cold ({eta.text})"
 
 
-def _place_words(snapshot: MachineSnapshot, plan: _Plan, told: VramNeed) -> str:
+def _place_words(snapshot: MachineSnapshot, plan: LoadPlan, told: VramNeed) -> str:
     """What it takes and where it would lie."""
     needs = f"needs {gib(told.mib)} GiB = {told.basis}"
     fit = plan.fit
@@ -283,5 +219,5 @@ def _place_words(snapshot: MachineSnapshot, plan: _Plan, told: VramNeed) -> str:
         return needs + spans + (f"; Ollama may evict {likely} though it fits" if likely else "")
     if has_no_gpu(snapshot):
         return f"CPU only, {needs}"
-    rest = f", {fit.ram_bytes / 1024 / MIB:.1f} GiB of it in main memory" if fit.ram_bytes else ""
+    rest = f", {fit.ram_bytes / 1024 / _MIB:.1f} GiB of it in main memory" if fit.ram_bytes else ""
     return f"partly in RAM: {needs}{rest}"

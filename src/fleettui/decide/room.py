@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.gpu import GpuCard, is_on_card
 from fleettui.model.gpu_users import engine_kind_of
 from fleettui.model.readings import LoadedModel
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 from fleettui.model.residency import shares_of
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
@@ -56,12 +56,16 @@ def find_room(
     *,
     busy: frozenset[str] = frozenset(),
     reloads: str | None = None,
+    by_processes: bool = True,
 ) -> Maybe[Room]:
     """The room on a machine; Unknown with the reason where no free VRAM is known.
 
     `busy`: names of copies that work now, never evicted. `reloads`: the copy that is replaced by the new one,
-    its VRAM counts as free where it is known where it lies.
+    its VRAM counts as free where it is known where it lies. `by_processes`: False takes no notice of
+    who is on the cards, and of where copies lie.
     """
+    if not by_processes and snapshot.processes is not None:
+        snapshot = replace(snapshot, processes=None)
     cards, left_out, is_unified = _find_cards(snapshot)
     if isinstance(cards, Unknown):
         return cards
