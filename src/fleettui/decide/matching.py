@@ -79,6 +79,16 @@ class Asked:
         is_own = self.name in names or (kind == "ollama" and self.canonical in map(canonical_name, names))
         return () if is_own else names
 
+    def name_on(self, kind: str) -> str | None:
+        """What a request calls it on an engine of that kind that has not said so itself; None: the catalog
+        names it on other engines only."""
+        if self.model is None or not self.model.names:
+            return self.name
+        names = self._elsewhere(kind)
+        if names:
+            return names[0]
+        return self.name if self.model.names_on(kind) else None
+
     def rank_on_ollama(self, name: str) -> int | None:
         """How Ollama's name fits what was asked; None: it is another model. Remembered for thousands."""
         rank = self._ollama.get(name, _UNSEEN)

@@ -112,11 +112,11 @@ def _judge(snapshot: MachineSnapshot, inquiry: Inquiry) -> Judged:
         seen = hold_back(snapshot, held)
     if not matches:
         answered, rejection = _absence(snapshot, query, is_complete)
-        puller = _puller(seen, query)
-        if puller is None:
+        puller, name = _puller(seen, query), inquiry.asked.name_on("ollama")
+        if puller is None or name is None:
             return Judged(None, (*against, rejection), age_s, True, answered, ())
         free = _fresh_free_vram(seen, now, inquiry.limit_s)
-        best = Match(puller, None, None, inquiry.asked.name), inquiry.cold.judge_pull(seen, puller, free)
+        best = Match(puller, None, None, name), inquiry.cold.judge_pull(seen, puller, free)
     else:
         answered = False
         free = _fresh_free_vram(seen, now, inquiry.limit_s)
@@ -232,7 +232,7 @@ def _candidate(
         url=url,
         engine=match.engine.kind,
         tier=verdict.tier,
-        reason=verdict.reason,
+        reason=f"{verdict.reason}, as {match.name}" if match.is_by_catalog else verdict.reason,
         model=match.name or query.model,
         free_mib=free.sum_mib if is_sum else free.best_mib,
         free_gpu=None if is_sum else free.best_index,
