@@ -21,7 +21,7 @@ digest=$(printf %s "${asked%"$token"}" | sha256sum) || refuse "no sha256sum on t
 case ${digest%% *} in
 b80b120c1e80d6af7927cf963adad02f3e637d947a081a56b7fdef3302fec324) exec /bin/sh -c "$asked" ;; # facts
 bad271424420501b09dd2ff0a6902ba1209da75ebd49833a3a1ac5e350beedf5) exec /bin/sh -c "$asked" ;; # gpu
-d56041efd5603023d93b5ffa5d6406f7c945623f889bf1fba31877110a1ed4be) exec /bin/sh -c "$asked" ;; # engine
+bd397236da4242a48e751e2f8ae68019d493f63df473544f819881d5bba61aee) exec /bin/sh -c "$asked" ;; # engine
 b37a7ce95ede31f0f7ab8d0c9600a0c1b51b57a906a7f7bd767a7fac23d21077) exec /bin/sh -c "$asked" ;; # doctor
 ed6367d93ae288347e00646569badf4ba7cb12d963a000070f074ea5d5d5c9bf) exec /bin/sh -c "$asked" ;; # logs
 *) refuse "not a command of this fleettui; this script belongs to another version" ;;

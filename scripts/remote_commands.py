@@ -12,10 +12,11 @@ from fleettui.fleet.needs import (
     MEMORY_PERIOD_S,
     MINUTE_PERIOD_S,
     PROCESSES_PERIOD_S,
-    SLOW_ENGINE_PERIOD_S,
+    SOCKETS_PERIOD_S,
 )
 from fleettui.probes.commands import COMMANDS, LOOP_KINDS, STARTING, RemoteCommand, When, loop_digest
-from fleettui.probes.engines import ENGINES
+from fleettui.probes.engines import PROBES
+from fleettui.probes.engines.probe import EACH_POLL, OFTEN_S, RARELY_S
 from fleettui.probes.loops import LoopKind
 from fleettui.probes.windows import NVIDIA_SMI_PLACES, TASK_LIST, nvidia_smi_command
 
@@ -119,10 +120,17 @@ def engine_lines() -> Iterator[str]:
     """What is asked of engines."""
     yield "## Requests to engines\n"
     yield "Only `GET`, to 127.0.0.1 of the machine and the port of its file, through the SSH connection."
-    yield "Nothing else is asked of an engine while it is watched.\n"
-    yield "| engine | each interval | every " + f"{SLOW_ENGINE_PERIOD_S:g} s |\n| --- | --- | --- |"
-    for probe in ENGINES.values():
-        cells = (", ".join(f"`{path}`" for path in paths) for paths in (probe.tick_paths, probe.slow_paths))
+    yield "Nothing else is asked of an engine while it is watched. A path that an engine says it has not is not asked"
+    yield "again before it starts anew; of an engine that is down only the paths in bold are asked. With"
+    yield "`--avoid-busy` llama.cpp is also asked `/slots`, only awake and without metrics, and a router"
+    yield "`/metrics?autoload=false&model=NAME` of what it has loaded.\n"
+    periods = (EACH_POLL, OFTEN_S, RARELY_S)
+    yield f"| engine | each interval | every {OFTEN_S:g} s | every {RARELY_S:g} s |\n| --- | --- | --- | --- |"
+    for probe in PROBES.values():
+        cells = []
+        for period_s in periods:
+            asked = (question for question in probe.questions if question.every_s == period_s)
+            cells.append(", ".join(f"**`{q.path}`**" if q.is_vital else f"`{q.path}`" for q in asked))
         yield f"| {probe.label} | {' | '.join(cells)} |"
     yield ""
 

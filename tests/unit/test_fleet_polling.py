@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 
 from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.poller import MachinePoller
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.snapshot import FleetSnapshot
+from fleettui.net.direct_http import DirectHttp
 from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.link import HttpAnswer
-from fleettui.probes.engines import ENGINES
 from fleettui.probes.frames import Section, encode_frame, parse_request
 from fleettui.probes.loops import parse_loop_command
 
@@ -84,6 +85,9 @@ class ScriptedLink:
 
     def start_get(self, port: int, path: str, on_answer: object, timeout_s: float) -> bool:
         return False
+
+    def count_streams(self, port: int) -> int:
+        return 0
 
     async def close(self) -> None: ...
 
@@ -277,12 +281,13 @@ async def test_where_no_way_is_left_the_open_port_is_tried_again() -> None:
         writer.close()
 
     endpoint = EngineEndpoint("ollama", port)
+    direct = DirectHttp()
     feed = EngineFeed(
         "127.0.0.1",
-        endpoint,
-        ENGINES["ollama"],
+        EngineRecord(endpoint, [endpoint]),
         lambda _e, path, answer, _way: answers.append(answer),
         no_tool,
+        direct,
     )
     link = NoForwarding()
     feed.ask(link, time.time())
@@ -295,6 +300,7 @@ async def test_where_no_way_is_left_the_open_port_is_tried_again() -> None:
         feed.ask(link, time.time())
         await until(lambda: not feed.is_waiting and answers)
     feed.close()
+    await direct.close()
     assert isinstance(answers[-1], HttpAnswer)
     assert answers[-1].status == 200
 
@@ -344,12 +350,13 @@ async def test_a_kept_channel_that_fails_at_once_is_asked_by_another_and_then_ag
     async def no_tool(port: int, path: str) -> HttpAnswer:
         raise HttpFailure("forbidden", "neither curl nor wget")
 
+    endpoint = EngineEndpoint("ollama", 11434)
     feed = EngineFeed(
         "127.0.0.1",
-        EngineEndpoint("ollama", 11434),
-        ENGINES["ollama"],
+        EngineRecord(endpoint, [endpoint]),
         lambda _e, path, answer, _way: answers.append(path),
         no_tool,
+        DirectHttp(),
     )
     for count in (1, 2):
         assert feed.ask(Broken(), time.time())

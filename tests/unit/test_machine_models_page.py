@@ -22,7 +22,7 @@ from builders import (
 from fleettui.model.gpu import GpuProcess
 from fleettui.model.gpu_users import engine_kind_of, other_processes, undeclared_engines
 from fleettui.model.machine import EngineEndpoint
-from fleettui.model.snapshot import MachineSnapshot, SourceStatus
+from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of
 from fleettui.view.layout import make_layout
@@ -99,12 +99,6 @@ def test_what_was_not_read_is_no_difference() -> None:
 
 def test_a_machine_that_was_never_asked_says_so() -> None:
     assert page(make_pending()) == {"Loaded models": ["not known: no engine was asked"]}
-    unasked = make_snapshot(
-        machine=make_machine(engines=(EngineEndpoint("vllm", 8000),)),
-        engines=(),
-        sources={"vllm": SourceStatus("unsupported")},
-    )
-    assert page(unasked)["Loaded models"] == ["not known: fleettui cannot ask vLLM yet"]
     assert page(make_snapshot())["Loaded models"] == ["nothing is loaded"]
 
 

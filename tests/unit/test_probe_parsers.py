@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from fleettui.model.unknown import Unknown
 from fleettui.probes import clean, disks, memory, net, nvidia, processes, system
-from fleettui.probes.engines import ENGINES, REMOTE_PATHS, ollama
+from fleettui.probes.engines import PROBES, REMOTE_LINES, REMOTE_PATHS, ollama
 from fleettui.probes.engines.answers import (
     MAX_BODY_BYTES,
     TextAnswer,
@@ -267,5 +268,10 @@ def test_http_text_of_curl() -> None:
 
 
 def test_only_harmless_paths_are_registered() -> None:
-    assert ENGINES["ollama"].tick_paths == ("/api/ps",)
-    assert set(REMOTE_PATHS) == {"/api/ps", "/api/tags", "/api/version"}
+    assert PROBES["ollama"].vital_paths == ("/api/ps",)
+    assert set(REMOTE_PATHS) == {
+        "/api/ps", "/api/tags", "/api/version", "/running", "/v1/models", "/health", "/props", "/metrics",
+        "/slots", "/load", "/is_sleeping", "/version", "/api/v0/models", "/api/v1/models",
+    }  # fmt: skip
+    for starts in REMOTE_LINES.values():  # they stand unquoted in a command
+        assert all(re.fullmatch("[a-z_:]+", start) for start in starts)

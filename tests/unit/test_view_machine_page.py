@@ -8,18 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import NOW, judged, make_card, make_copy, make_fleet, make_machine, make_snapshot
+from builders import NOW, judged, make_card, make_copy, make_fleet, make_snapshot
 from fleettui.model.gpu import CardCondition, GpuCondition, GpuReading
-from fleettui.model.machine import ConfigProblem, EngineEndpoint
-from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
+from fleettui.model.machine import ConfigProblem
+from fleettui.model.snapshot import LinkStatus, MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of, width_of
 from fleettui.view.glyphs import ASCII
 from fleettui.view.layout import Layout, fleet_layout
 from fleettui.view.machine_page import Section, hardware_page, models_page
-from fleettui.view.oneshot import status_lines
 from fleettui.view.process_command import short_command
-from fleettui.view.rows import machine_rows
 from sample_fleet import sample_fleet
 
 ADA = """
@@ -234,18 +232,6 @@ def test_the_expiry_of_a_copy_outlives_its_quantisation() -> None:
         found = next(s for s in models_page(snapshot, NOW, layout) if s.title == "Loaded models")
         assert all(part in text_of(found.lines[0]) for part in parts)
         assert "…" not in text_of(found.lines[0])
-
-
-def test_an_engine_that_cannot_be_asked_says_so() -> None:
-    machine = make_machine(engines=(EngineEndpoint("vllm", 8000),))
-    sources = {"vllm": SourceStatus("unsupported", error="fleettui cannot ask vllm yet")}
-    snapshot = judged(make_snapshot(machine=machine, engines=(), sources=sources))
-    text = "vLLM on port 8000 is declared; fleettui cannot ask it yet"
-    assert (snapshot.health, [reason.text for reason in snapshot.reasons]) == ("healthy", [text])
-    layout = fleet_layout(make_fleet(snapshot), 160)
-    assert text in text_of(hardware_page(snapshot, NOW, layout)[0].lines[1])
-    assert "vllm not asked yet" in text_of(machine_rows(snapshot, NOW, layout)[0].cells)
-    assert f"  · {text}" in status_lines(make_fleet(snapshot), NOW)
 
 
 def test_each_card_can_be_found_in_the_machine() -> None:

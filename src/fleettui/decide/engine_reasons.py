@@ -5,13 +5,13 @@ from __future__ import annotations
 from fleettui.decide.engine_words import engine_title, engine_trouble
 from fleettui.decide.lateness import LATE_LIMIT_S
 from fleettui.model.clock import day_and_time
-from fleettui.model.engines import ENGINE_TITLES, unasked_engines
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
 from fleettui.model.unknown import Unknown
 from fleettui.model.vram import has_no_gpu
 
-_OTHER_SOURCES = frozenset({"gpu", "amd", "processes", "cpu", "memory", "disks", "net", "system"})
+_OTHER_SOURCES = frozenset({"gpu", "amd", "processes", "cpu", "memory", "disks", "net", "sockets", "system"})
 _GIB = 1 << 30
 
 
@@ -23,15 +23,8 @@ def engine_status(snapshot: MachineSnapshot, engine: EngineReading) -> SourceSta
 
 def engine_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None = None) -> list[Reason]:
     """Engines that do not answer, refuse us, or are something else."""
-    reasons = [
-        Reason(
-            "note",
-            "engine_not_asked",
-            f"{engine_title(endpoint.kind, endpoint.port)} is declared; fleettui cannot ask it yet",
-        )
-        for endpoint in unasked_engines(snapshot)
-    ]
-    seen = set()
+    reasons: list[Reason] = []
+    seen: set[str] = set()
     for engine in snapshot.engines:
         seen |= {engine.kind, f"{engine.kind}:{engine.port}"}
         reason = _state_reason(engine)

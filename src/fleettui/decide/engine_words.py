@@ -15,6 +15,8 @@ def engine_trouble(engine: EngineReading) -> str:
     """What is wrong with an engine that is not ok, in the operator's words."""
     title, error = engine_title(engine.kind, engine.port), engine.error
     if engine.state == "unauthorized":
+        if error is not None and "api_key_env" in error:  # it is set, and the error says what is wrong there
+            return f"{title}: {error}"
         return f"{title}: {error or 'login needed'}; set `api_key_env` in the machine file"
     if engine.state == "not_an_engine":
         return f"{title}: {error or 'something else answers there'}; correct `network.port`"

@@ -43,7 +43,10 @@ class Asker(Protocol):
         """Unified cards have the machine's memory, and nothing else asks for it."""
 
     def ask_installed_again(self, endpoint: EngineEndpoint) -> None:
-        """A resident model is not in the engine's list of installed ones."""
+        """A resident model is not in the engine's list of installed ones, or the engine is back."""
+
+    def ask_engine_more(self, endpoint: EngineEndpoint) -> tuple[str, ...]:
+        """Ask at once what the first answers of an engine allow to be asked; the paths."""
 
 
 class Answers:
@@ -57,7 +60,7 @@ class Answers:
         self._inbox = Inbox()
         self.has_no_facts = False
         """The machine has no fact channel: what else answers shows that it is there."""
-        engines = [engine for engine in record.engines.values() if engine.probe] if needs.engines else []
+        engines = record.engines.values() if needs.engines else ()
         self._awaited = needs.awaited(engine.path_names for engine in engines)
 
     @property
@@ -141,3 +144,5 @@ class Answers:
             self._asker.ask_installed_again(endpoint)
         if self._awaited:
             self._awaited.discard(path_name(endpoint, path))
+            more = self._asker.ask_engine_more(endpoint)
+            self._awaited.update(path_name(endpoint, allowed) for allowed in more)

@@ -55,7 +55,14 @@ class ClosedLink:
     ) -> HttpAnswer:
         raise HttpFailure("lost", self._refusal.text)
 
-    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
+    def start_get(
+        self,
+        port: int,
+        path: str,
+        on_answer: GetCallback,
+        timeout_s: float,
+        headers: Sequence[Header] = (),
+    ) -> bool:
         return False
 
     async def close(self) -> None: ...

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from fleettui.fleet.engine_feed import EngineFeed
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.remote_http import RemoteHttp
 from fleettui.model.machine import EngineEndpoint
+from fleettui.net.direct_http import DirectHttp
 from fleettui.net.errors import HttpFailure
 from fleettui.net.link import HttpAnswer, Link
 from fleettui.probes.engines import AskedBy
@@ -19,19 +21,24 @@ OnAnswer = Callable[[EngineEndpoint, str, HttpAnswer | HttpFailure, AskedBy], No
 class EngineFeeds:
     """The feeds of a machine's engines, and the machine's own curl, which is the last resort of each."""
 
-    def __init__(self, record: MachineRecord, on_answer: OnAnswer, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        record: MachineRecord,
+        on_answer: OnAnswer,
+        clock: Callable[[], float],
+        wants_busy: bool = False,
+    ) -> None:
         self._remote_http = RemoteHttp(clock)
+        self._direct = DirectHttp()
+        self._closing: asyncio.Task[None] | None = None
         self._link: Link | None = None
-        self._feeds: dict[EngineEndpoint, EngineFeed] = {}
-        for endpoint, engine in record.engines.items():
-            if engine.probe is None:
-                engine.source.drop(f"fleettui cannot ask {endpoint.kind} yet", clock())
-                continue
-            hostname = record.machine.hostname
-            self._feeds[endpoint] = EngineFeed(
-                hostname, endpoint, engine.probe, on_answer, self._get_remotely
-            )
+        hostname = record.machine.hostname
+        self._feeds = {
+            endpoint: EngineFeed(hostname, engine, on_answer, self._get_remotely, self._direct)
+            for endpoint, engine in record.engines.items()
+        }
         self._asks = [(feed, record.engines[endpoint].source) for endpoint, feed in self._feeds.items()]
+        self.want_busy(wants_busy)
 
     def ask(self, link: Link, now: float) -> None:
         """Ask each engine what is due."""
@@ -40,11 +47,20 @@ class EngineFeeds:
             feed.ask(link, now)
             source.ask(now)
 
+    def ask_allowed(self, endpoint: EngineEndpoint) -> tuple[str, ...]:
+        """Ask one engine at once what its first answers allow; returns the paths."""
+        return () if self._link is None else self._feeds[endpoint].ask_allowed(self._link)
+
     def ask_slow_again(self, endpoint: EngineEndpoint | None = None) -> None:
-        """Have the slow paths of one engine, or of all, asked on the next tick."""
+        """Have everything asked of one engine, or of all, on the next tick."""
         for feed in self._feeds.values():
             if endpoint is None or feed.endpoint == endpoint:
                 feed.ask_slow_again()
+
+    def want_busy(self, is_wanted: bool) -> None:
+        """Begin or stop to ask who is busy where asking has its price."""
+        for feed in self._feeds.values():
+            feed.want_busy(is_wanted)
 
     def close(self) -> None:
         """The connection ends."""
@@ -52,6 +68,8 @@ class EngineFeeds:
         self._remote_http.close()
         for feed in self._feeds.values():
             feed.close()
+        if self._direct.is_open:
+            self._closing = asyncio.ensure_future(self._direct.close())
 
     async def _get_remotely(self, port: int, path: str) -> HttpAnswer:
         if self._link is None:

@@ -32,9 +32,6 @@ PROCESSES_PERIOD_S = 10.0
 CONDITION_PERIOD_S = 60.0
 """Condition of the cards, MIG instances, kernel log: two to four calls of nvidia-smi."""
 
-SLOW_ENGINE_PERIOD_S = 60.0
-"""Installed models and versions change by hand; `/api/tags` of 500 models is 250 KB."""
-
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -53,6 +50,8 @@ class Needs:
     def awaited(self, engine_paths: Iterable[tuple[str, ...]]) -> set[str]:
         """Names of what must answer before a machine counts as polled once: sources, and paths of engines."""
         names = {name for paths in engine_paths for name in paths}
+    busy: bool = False
+    """Who is busy, also of engines where asking has a price: llama.cpp's idle timers start anew."""
         if self.facts:
             names |= {"cpu", "memory", "net", "system"}
         for name in ("rates", "disks", "gpu", "processes", "condition"):

@@ -57,7 +57,9 @@ class MachinePoller:
         self._loops = MachineLoops(
             self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost, self._fact_loop_silent
         )
-        self._engines = EngineFeeds(record, self._keep_engine, clock) if needs.engines else None
+        self._engines = (
+            EngineFeeds(record, self._keep_engine, clock, needs.busy) if needs.engines else None
+        )
         self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
         self._answers = Answers(record, needs, self, clock)
         self._link: Link | None = None
@@ -362,6 +364,15 @@ class MachinePoller:
             self._engines.ask_slow_again(endpoint)
 
     # -- loops that end by themselves ---------------------------------------------------------------
+
+    def ask_engine_more(self, endpoint: EngineEndpoint) -> tuple[str, ...]:
+        """Ask at once what an engine's first answers allow; returns the paths."""
+        return () if self._engines is None or self.is_paused else self._engines.ask_allowed(endpoint)
+
+    def want_busy(self, is_wanted: bool) -> None:
+        """Begin or stop to ask who is busy where asking has its price."""
+        if self._engines is not None:
+            self._engines.want_busy(is_wanted)
 
     def _loop_ended(self, feed: Feed, text: str) -> None:
         now, facts = self._clock(), self.record.facts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleettui.fleet.amd_record import AmdRecord
 from fleettui.fleet.closed_link import NotApproved
+from fleettui.fleet.engine_key import read_key
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
 from fleettui.fleet.gpu_record import AskedFields, GpuRecord
@@ -31,7 +32,12 @@ class MachineRecord:
         self.facts = FactsRecord()
         self.gpu = GpuRecord()
         self.amd = AmdRecord()
-        self.engines = {endpoint: EngineRecord(endpoint, machine.engines) for endpoint in machine.engines}
+        self.engines = {
+            endpoint: EngineRecord(
+                endpoint, machine.engines, read_key(endpoint, machine.engines, machine.config_file)
+            )
+            for endpoint in machine.engines
+        }
         self._engine_list = tuple(self.engines.values())
         self._sources: dict[str, SourceRecord] = {
             **self.facts.sources,

@@ -20,6 +20,11 @@ class DirectHttp:
     def __init__(self) -> None:
         self._client: httpx.AsyncClient | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """It may hold connections."""
+        return self._client is not None
+
     async def get(self, url: str, *, headers: Sequence[Header] = (), timeout_s: float) -> HttpAnswer:
         """One GET. Raises HttpFailure."""
         return await self._ask("GET", url, None, headers, timeout_s, MAX_BODY_BYTES)

@@ -97,7 +97,14 @@ class Link(Protocol):
     ) -> HttpAnswer:
         """HTTP POST of a JSON document, over a channel of its own; sent once. Raises HttpFailure."""
 
-    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
+    def start_get(
+        self,
+        port: int,
+        path: str,
+        on_answer: GetCallback,
+        timeout_s: float,
+        headers: Sequence[Header] = (),
+    ) -> bool:
         """The same without a task where a kept channel is idle; False: none is, use `get`.
 
         `on_answer` is called once unless the link is closed before. With failure `lost` a `get` may succeed.

@@ -139,8 +139,18 @@ class LocalLink:
     ) -> HttpAnswer:
         return await self._http.post(port, path, body, timeout_s, max_body_bytes)
 
-    def start_get(self, port: int, path: str, on_answer: GetCallback, timeout_s: float) -> bool:
-        return self._http.start_get(port, path, on_answer, timeout_s)
+    def start_get(
+        self,
+        port: int,
+        path: str,
+        on_answer: GetCallback,
+        timeout_s: float,
+        headers: Sequence[Header] = (),
+    ) -> bool:
+        return self._http.start_get(port, path, on_answer, timeout_s, headers)
+
+    def count_streams(self, port: int) -> int:
+        return self._http.count_streams(port)
 
     async def close(self) -> None:
         self._http.close()

@@ -262,10 +262,14 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
         "engine",
         "get",
         "engine",
-        ("curl -q -s -i -m 3 http://127.0.0.1:PORT/PATH", "wget -q -T 3 -O - http://127.0.0.1:PORT/PATH"),
+        (
+            "curl -q -s -i -m 3 http://127.0.0.1:PORT/PATH",
+            "wget -q -T 3 -O - http://127.0.0.1:PORT/PATH",
+            "grep -e …",
+        ),
         limit_s=5,
         note="wget only where there is no curl; [::1] where nothing listens on 127.0.0.1; PATH is one of the "
-        "paths below",
+        "paths below; grep leaves of metrics the lines that are read; an API key is never given to these tools",
     ),
     # -- doctor
     RemoteCommand("doctor", "who", "doctor", ("id -un", "id -Gn"), limit_s=3),

@@ -177,8 +177,7 @@ def models(view: MachineView, width: int) -> Cells:
     if snapshot.engines and all(isinstance(engine.loaded, Unknown) for engine in snapshot.engines):
         return (Cell(f"{snapshot.engines[0].kind} {snapshot.engines[0].state.replace('_', ' ')}", "warn"),)
     if not snapshot.engines:
-        unasked = view.unasked_engines
-        return (Cell(f"{unasked[0].kind} not asked yet", "dim"),) if unasked else UNKNOWN
+        return UNKNOWN
     if view.is_expanded:
         copies = snapshot.loaded
         return (Cell(count(len(copies), "copy", "copies"), "dim"),) if copies else NOTHING

@@ -42,9 +42,6 @@ def _nothing_loaded(view: MachineView) -> Line:
     engines = view.snapshot.engines
     if any(not isinstance(engine.loaded, Unknown) for engine in engines):
         return (Cell("nothing is loaded", "dim"),)
-    unasked = [ENGINE_TITLES.get(engine.kind, engine.kind) for engine in view.unasked_engines]
-    if unasked and not engines:
-        return (Cell(f"not known: fleettui cannot ask {' and '.join(unasked)} yet", "unknown"),)
     return (
         Cell("not known: no engine answered" if engines else "not known: no engine was asked", "unknown"),
     )

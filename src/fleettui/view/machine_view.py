@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fleettui.model.engines import unasked_engines
 from fleettui.model.gpu import GpuCard, GpuProcess, is_on_card
 from fleettui.model.gpu_users import engine_kind_of, is_declared_kind
-from fleettui.model.machine import EngineEndpoint
 from fleettui.model.residency import CardShare, shares_of
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, known_or
@@ -67,11 +65,6 @@ class MachineView:
             is_own = kind is not None and is_declared_kind(self.snapshot, kind)
             found.setdefault(card, ([], []))[not is_own].append(process)
         return found
-
-    @property
-    def unasked_engines(self) -> list[EngineEndpoint]:
-        """Declared engines of kinds that cannot be asked."""
-        return unasked_engines(self.snapshot)
 
     @cached_property
     def has_no_gpu(self) -> bool:

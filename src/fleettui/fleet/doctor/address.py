@@ -16,7 +16,7 @@ from fleettui.net.errors import HttpFailure, LinkError
 from fleettui.net.hops import format_address
 from fleettui.net.link import HttpAnswer
 from fleettui.probes.doctor import is_loopback, parse_listen
-from fleettui.probes.engines import ENGINES
+from fleettui.probes.engines import PROBES
 
 GUARD = "it has no login of its own, so let only trusted networks reach the port"
 
@@ -58,6 +58,8 @@ def judge_answer(where: str, endpoint: EngineEndpoint, reading: EngineReading) -
     title = ENGINE_TITLES.get(endpoint.kind, endpoint.kind)
     if reading.is_answering:
         return passed(f"{where} answers from here")
+    if reading.state == "unauthorized" and endpoint.api_key_env is not None:
+        return passed(f"{where} answers from here; scripts need the key too")  # which is not sent for a check
     if reading.state == "not_an_engine":
         return warned(
             f"{where} is not {title}: {reading.error}",
@@ -92,10 +94,8 @@ async def _check_address(context: Context) -> Outcome:
     except TimeoutError:
         late = LinkError("resolve", f"{machine.hostname}: no answer of the name server within {LIMIT_S:g} s")
         return judge_address(where, endpoint, late, None, NOT_READ)
-    probe = ENGINES.get(endpoint.kind)
-    if probe is None:
-        return judge_address(where, endpoint, None, None, NOT_READ)
-    path = probe.tick_paths[0]
+    probe = PROBES[endpoint.kind]
+    path = probe.vital_paths[0]
     try:
         answer: HttpAnswer = await context.direct.get(
             f"http://{format_address(host, machine.port)}{path}", headers=[("host", where)], timeout_s=LIMIT_S

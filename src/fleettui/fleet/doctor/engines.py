@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
-from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, passed, skipped, split_advice, warned
+from fleettui.fleet.doctor.check import LIMIT_S, Check, Outcome, failed, passed, split_advice, warned
 from fleettui.fleet.doctor.context import Context
 from fleettui.fleet.doctor.login import not_over_ssh
 from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.engine_key import read_key
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.remote_http import RemoteHttp
 from fleettui.model.engines import ENGINE_TITLES
@@ -17,7 +18,7 @@ from fleettui.model.readings import EngineReading
 from fleettui.model.unknown import Unknown
 from fleettui.net.errors import HttpFailure
 from fleettui.net.link import HttpAnswer
-from fleettui.probes.engines import ENGINES, AskedBy
+from fleettui.probes.engines import PROBES, AskedBy
 from fleettui.view.units import count
 
 _WAYS: dict[AskedBy, str] = {
@@ -80,8 +81,7 @@ def first_endpoint(machine: Machine) -> EngineEndpoint | None:
 async def _check_forwarding(context: Context) -> Outcome:
     endpoint = first_endpoint(context.machine)
     port = endpoint.port if endpoint is not None else context.machine.port
-    probe = ENGINES.get(endpoint.kind) if endpoint is not None else None
-    path = probe.tick_paths[0] if probe is not None else "/"
+    path = PROBES[endpoint.kind].vital_paths[0] if endpoint is not None else "/"
     failure = None
     try:
         await context.link.get(port, path, timeout_s=LIMIT_S)
@@ -102,8 +102,6 @@ def engine_checks(machine: Machine) -> tuple[Check, ...]:
 
 def _engine_check(endpoint: EngineEndpoint) -> Check:
     async def check(context: Context) -> Outcome:
-        if endpoint.kind not in ENGINES:
-            return skipped(f"fleettui does not ask {ENGINE_TITLES.get(endpoint.kind, endpoint.kind)} yet")
         reading = await _ask_engine(context, endpoint)
         if reading is not None:
             context.engines[endpoint] = reading
@@ -120,15 +118,16 @@ def engine_title(endpoint: EngineEndpoint) -> str:
 
 
 async def _ask_engine(context: Context, endpoint: EngineEndpoint) -> EngineReading | None:
-    """All that a poll asks of an engine, once; None: no answer to the question that counts."""
-    machine, probe = context.machine, ENGINES[endpoint.kind]
-    record = EngineRecord(endpoint, machine.engines)
-    missing = {*probe.tick_paths, *probe.slow_paths}
+    """All that a poll asks of an engine, once; None: no answer to a question that counts."""
+    machine = context.machine
+    record = EngineRecord(endpoint, machine.engines, read_key(endpoint, machine.engines, machine.config_file))
+    answered: set[str] = set()
     news = asyncio.Event()
 
     def take(_: EngineEndpoint, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy) -> None:
         record.take(path, answer, way, time.time())
-        missing.discard(path)
+        answered.add(path)
+        feed.ask_allowed(context.link)
         news.set()
 
     remote = RemoteHttp(time.time)
@@ -138,11 +137,11 @@ async def _ask_engine(context: Context, endpoint: EngineEndpoint) -> EngineReadi
             raise HttpFailure("forbidden", "SSH forwarding is refused there and the port is closed from here")
         return await remote.get(context.link, port, path)
 
-    feed = EngineFeed(machine.hostname, endpoint, probe, take, get_remote)
+    feed = EngineFeed(machine.hostname, record, take, get_remote, context.direct)
     try:
         async with asyncio.timeout(LIMIT_S):
             feed.ask(context.link, time.time())
-            while missing:
+            while feed.is_waiting:
                 news.clear()
                 await news.wait()
     except TimeoutError:
@@ -150,4 +149,4 @@ async def _ask_engine(context: Context, endpoint: EngineEndpoint) -> EngineReadi
     finally:
         feed.close()
         remote.close()
-    return None if missing.issuperset(probe.tick_paths) else record.reading
+    return record.reading if answered.intersection(record.probe.vital_paths) else None

@@ -8,7 +8,7 @@ from fleettui.model.machine import EngineKind
 from fleettui.probes.engines import llamacpp, llamaswap, lmstudio, ollama, sglang, vllm
 from fleettui.probes.engines.probe import AskedBy, EngineProbe, Question
 
-__all__ = ["ENGINES", "PROBES", "REMOTE_PATHS", "AskedBy", "EngineProbe", "Question"]
+__all__ = ["PROBES", "REMOTE_LINES", "REMOTE_PATHS", "AskedBy", "EngineProbe", "Question"]
 
 PROBES: Mapping[EngineKind, EngineProbe] = {
     probe.kind: probe
@@ -21,12 +21,25 @@ PROBES: Mapping[EngineKind, EngineProbe] = {
         sglang.PROBE,
     )
 }
-"""Every engine whose answers can be read."""
-
-ENGINES: Mapping[EngineKind, EngineProbe] = {"ollama": PROBES["ollama"]}
-"""Those that are polled. The others are declared in machine files and not asked yet."""
+"""Every engine that is asked."""
 
 REMOTE_PATHS: tuple[str, ...] = tuple(
-    dict.fromkeys(question.path for probe in ENGINES.values() for question in probe.questions)
+    dict.fromkeys(question.path for probe in PROBES.values() for question in probe.questions)
 )
 """All that the machine's own curl or wget may be asked for."""
+
+REMOTE_LINES: Mapping[str, tuple[str, ...]] = {
+    path: tuple(
+        dict.fromkeys(
+            start
+            for probe in PROBES.values()
+            for question in probe.questions
+            if question.path == path
+            for start in question.line_starts
+        )
+    )
+    for path in dict.fromkeys(
+        question.path for probe in PROBES.values() for question in probe.questions if question.line_starts
+    )
+}
+"""What the lines begin with that the machine's own tools leave of an answer, by path; of the others all stays."""

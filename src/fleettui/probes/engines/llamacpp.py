@@ -286,8 +286,8 @@ PROBE = EngineProbe(
     (
         Question(MODELS, is_vital=True),
         Question(HEALTH, may_ask=may_ask_health),
-        Question(METRICS, may_ask=may_ask_metrics, line_starts=_NAMES),
-        Question(SLOTS, may_ask=may_ask_slots),
+        Question(METRICS, counts_load=True, may_ask=may_ask_metrics, line_starts=_NAMES),
+        Question(SLOTS, counts_load=True, may_ask=may_ask_slots),
         Question(PROPS, OFTEN_S),
     ),
     read_answers,

@@ -44,6 +44,10 @@ class Question:
     """0: at every poll."""
     is_vital: bool = False
     """Without an answer the engine is down; the others cost their own part alone."""
+    counts_load: bool = False
+    """It tells of requests in work, so that without an answer nothing is known of them."""
+    lists_copies: bool = False
+    """It tells what is loaded: asked at once while the engine is well and that is unknown."""
     may_ask: Condition = always
     line_starts: tuple[str, ...] = ()
     """What the lines begin with that are read; the machine's own tools may leave out the others."""
@@ -101,11 +105,6 @@ class EngineProbe:
     stops asking makes the reading one `without_load`."""
 
     @property
-    def tick_paths(self) -> tuple[str, ...]:
-        """Asked at every poll."""
-        return tuple(question.path for question in self.questions if not question.every_s)
-
-    @property
-    def slow_paths(self) -> tuple[str, ...]:
-        """Asked more rarely."""
-        return tuple(question.path for question in self.questions if question.every_s)
+    def vital_paths(self) -> tuple[str, ...]:
+        """Those without an answer to which it is down; the first is the cheapest sign that it lives."""
+        return tuple(question.path for question in self.questions if question.is_vital)

@@ -123,7 +123,7 @@ PROBE = EngineProbe(
     30000,
     (
         Question(MODELS, is_vital=True),
-        Question(METRICS, OFTEN_S, may_ask=unless_refused(METRICS), line_starts=_NAMES),
+        Question(METRICS, OFTEN_S, counts_load=True, may_ask=unless_refused(METRICS), line_starts=_NAMES),
     ),
     read_answers,
     failure_of("sglang"),

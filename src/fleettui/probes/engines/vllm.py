@@ -120,10 +120,16 @@ def read_answers(
 
 
 def _take_health(draft: Draft, answer: Answer) -> None:
-    """An empty 200 is healthy; 503 is a dead engine, though `/v1/models` may still list what it had."""
+    """An empty 200 is healthy; 503 is a dead engine, though `/v1/models` may still list what it had.
+
+    Every vLLM has the path, so 404 is somebody else's, whom the list may have named.
+    """
     verdict = judge_status(answer.status, answer.headers, answer.body)
     if answer.status == 503:
         draft.fail("down", _DEAD)
+    elif answer.status == 404:
+        if draft.get("state") != "not_an_engine":
+            draft.fail("not_an_engine", "the port answers without /health, which every vLLM has")
     elif verdict.state != "ok":
         draft.fail_by(verdict)
     elif draft.get("state") != "not_an_engine":  # an empty 200 may be anybody's
@@ -131,6 +137,9 @@ def _take_health(draft: Draft, answer: Answer) -> None:
 
 
 def _take_models(draft: Draft, answer: Answer) -> None:
+    if answer.status >= 500:  # whether it lives /health says
+        draft.set(loaded=Unknown(f"/v1/models: HTTP {answer.status}"))
+        return
     copies = model_lists.take_served(draft, "vllm", answer)
     if copies is not None and draft.get("error") != _DEAD:  # only /health knows better
         draft.succeed(has_key=True)
@@ -159,6 +168,8 @@ def _take_load(draft: Draft, answer: Answer) -> None:
     if answer.status == 404:
         draft.refuse(LOAD)
     count = read_count(as_dict(verdict.document).get("server_load"), _NO_METRICS)
+    if isinstance(count, Unknown) and draft.traits.counts_load:
+        draft.forget_load(verdict.error or "/load tells no number")
     if isinstance(count, Unknown) or not (count or draft.traits.counts_load):
         return
     draft.set_traits(counts_load=True)
@@ -219,9 +230,9 @@ PROBE = EngineProbe(
     8000,
     (
         Question(HEALTH, is_vital=True),
-        Question(LOAD, may_ask=unless_refused(LOAD)),
-        Question(MODELS, OFTEN_S, is_vital=True),
-        Question(METRICS, OFTEN_S, may_ask=unless_refused(METRICS), line_starts=NAMES),
+        Question(LOAD, counts_load=True, may_ask=unless_refused(LOAD)),
+        Question(MODELS, OFTEN_S, lists_copies=True),
+        Question(METRICS, OFTEN_S, counts_load=True, may_ask=unless_refused(METRICS), line_starts=NAMES),
         Question(SLEEPING, OFTEN_S, may_ask=unless_refused(SLEEPING)),
         Question(VERSION, RARELY_S, may_ask=unless_refused(VERSION)),
     ),
