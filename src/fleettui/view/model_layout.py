@@ -179,7 +179,7 @@ def prefix_line(left: Cells, layout: ModelLayout) -> Cells:
     start, end = layout.machines[0].start, layout.machines[-1].start + layout.machines[-1].width
     glyphs = layout.glyphs
     rule = glyphs.rule * max(0, end - start - cell_width(layout.prefix) - 1)
-    over = (Cell(layout.prefix, "title"), Cell(" " if rule else ""), Cell(rule, "faint"))
+    over: Cells = (Cell(layout.prefix, "title"), Cell(" " if rule else ""), Cell(rule, "faint"))
     over = fit_cells(over, end - start, "left", glyphs.ellipsis)
     return at_places([(0, fit_cells(left, start - 1, "left", glyphs.ellipsis)), (start, over)], layout)
 
