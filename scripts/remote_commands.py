@@ -30,6 +30,7 @@ PERIODS: dict[When, float] = {
     "disks": DISKS_PERIOD_S,
     "processes": PROCESSES_PERIOD_S,
     "minute": MINUTE_PERIOD_S,
+    "sockets": SOCKETS_PERIOD_S,
     "condition": CONDITION_PERIOD_S,
     "amd tool": TOOL_PERIOD_S,
 }

@@ -50,6 +50,7 @@ from fleettui.probes import (
     nvidia_xid,
     nvidia_xml,
     processes,
+    sockets,
     system,
     windows,
 )
@@ -312,6 +313,9 @@ READERS: tuple[Reader, ...] = (
     R("cgroups.binds_sessions_only", lambda g: cgroups.binds_sessions_only(g.a), "own/cgroup"),
     R("net.parse_net", lambda g: net.parse_net(g.a, 1.0, None)[0], "own/net"),
     R("net.parse_uncounted", lambda g: sorted(net.parse_uncounted(g.a)), "own/links"),
+    R("sockets.parse_sockets", lambda g: sockets.parse_sockets(g.a), "own/sockets",
+      why_any_number="ports are hexadecimal; test_sockets has them"),
+    R("sockets.parse_servers", lambda g: sockets.parse_servers(g.a), "own/servers"),
     R("disks.parse_disks", lambda g: disks.parse_disks(g.a, g.code), "own/df",
       why_any_number="datasets of a pool are summed; test_facts has plain ones"),
     R("lsblk.parse_blocks", lambda g: lsblk.parse_blocks(g.a, g.code), "samples/linux/14 samples/linux/15 samples/linux/17 samples/linux/19 own/blocks", (SECTORS,)),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from fleettui.demo.gauges import JIFFIES_S
-from fleettui.demo.machine import SimulatedMachine
+from fleettui.demo.machine import SimulatedMachine, runner_command
 
 
 def _stat(machine: SimulatedMachine, now: float) -> str:
@@ -171,6 +171,28 @@ def _clock(machine: SimulatedMachine, now: float) -> str:
     return f"{time.time():.9f}\n"
 
 
+def sockets_text(machine: SimulatedMachine, ssh_port: int, engine_port: int, connections: int) -> bytes:
+    """Listening sockets: SSH, the engine with its connections and its simulated clients, its runners."""
+    runners = machine.scheduler.runners.values()
+    clients = sum(len(runner.active) for runner in runners) + len(machine.scheduler.waiting)
+    rows = [
+        f"00000000:{ssh_port:04X} 1",
+        f"00000000:{engine_port:04X} {connections + clients}",
+        *(f"0100007F:{runner.port:04X} {int(bool(runner.active))}" for runner in runners),
+    ]
+    return "".join(f"{row}\n" for row in (*rows, len(rows))).encode()
+
+
+def _servers(machine: SimulatedMachine, now: float) -> str:
+    serving = 1_204
+    rows = [f"{serving:>7} {1:>7} /usr/local/bin/ollama serve"]
+    rows += [
+        f"{runner.pid:>7} {serving:>7} {runner_command(runner)}"
+        for runner in machine.scheduler.runners.values()
+    ]
+    return "".join(f"{row}\n" for row in rows)
+
+
 def _nothing(machine: SimulatedMachine, now: float) -> str:
     return ""
 
@@ -194,5 +216,6 @@ FACTS: dict[str, Callable[[SimulatedMachine, float], str]] = {
     "blocks": _blocks,
     "runtime": _runtime,
     "clock": _clock,
+    "servers": _servers,
 }
 """Text of each section of the facts loop."""

@@ -65,4 +65,7 @@ class ClosedLink:
     ) -> bool:
         return False
 
+    def count_streams(self, port: int) -> int:
+        return 0
+
     async def close(self) -> None: ...

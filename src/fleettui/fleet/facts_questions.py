@@ -13,13 +13,16 @@ from fleettui.fleet.needs import (
     MINUTE_FACTS,
     MINUTE_PERIOD_S,
     RATE_FACTS,
+    SOCKET_FACTS,
+    SOCKETS_PERIOD_S,
     SYSTEM_FACTS,
     Needs,
 )
 
 _ONCE = frozenset((*SYSTEM_FACTS, *LATER_FACTS))
-_MAY_HANG = ("disks", "blocks", "runtime")
-"""Sections whose tools look at disks or talk to others."""
+_MAY_HANG = ("disks", "blocks", "runtime", "servers")
+"""Sections whose tools look at disks, at processes behind a hung driver, or talk to others."""
+_NOT_AT_FIRST = (*_MAY_HANG, *SOCKET_FACTS)
 
 _EARLY_S = 0.5
 """A tick comes a little early or late: half a second must not postpone a section by a whole interval."""
@@ -31,6 +34,7 @@ class FactsQuestions:
     def __init__(self, needs: Needs) -> None:
         self._periods = dict.fromkeys(MEMORY_FACTS, MEMORY_PERIOD_S)
         self._periods.update(dict.fromkeys(MINUTE_FACTS, MINUTE_PERIOD_S))
+        self._periods.update(dict.fromkeys(SOCKET_FACTS, SOCKETS_PERIOD_S))
         if needs.disks:
             self._periods["disks"] = DISKS_PERIOD_S
         self._asked_at: dict[str, float] = {}
@@ -58,7 +62,7 @@ class FactsQuestions:
         slow += [name for name, period_s in self._periods.items() if self._is_due(name, period_s, now)]
         if is_first:
             # A shell that never answers must not pass for a df that hangs.
-            slow = [name for name in slow if name not in _MAY_HANG]
+            slow = [name for name in slow if name not in _NOT_AT_FIRST]
         return (*FAST_FACTS, *self._answering(slow))
 
     def second_sample(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from fleettui.fleet.needs import FAST_FACTS
 from fleettui.fleet.source_record import SourceRecord
@@ -13,6 +13,7 @@ from fleettui.model.readings import (
     MemoryDetails,
     MemoryReading,
     NetReading,
+    SocketsReading,
     SystemReading,
 )
 from fleettui.model.unknown import Unknown
@@ -22,10 +23,13 @@ from fleettui.probes.frames import Frame, Section
 from fleettui.probes.memory import parse_memory
 from fleettui.probes.memory_details import parse_memory_details
 from fleettui.probes.net import NOTHING_UNCOUNTED, NetCounters, parse_net, parse_uncounted
+from fleettui.probes.sockets import ServerProcess, parse_servers, parse_sockets, with_ours
 
 NOTHING = Section(0, b"")
 _FAST = frozenset(FAST_FACTS)
-SOURCE_OF_SECTION = {"stat": "cpu", "mem": "memory", "net": "net", "disks": "disks", "uname": "system"}
+SOURCE_OF_SECTION = {
+    "stat": "cpu", "mem": "memory", "net": "net", "disks": "disks", "uname": "system", "sockets": "sockets",
+}  # fmt: skip
 _TITLES = {"cpu": "CPU", "memory": "memory", "net": "network rates"}
 
 
@@ -37,7 +41,13 @@ class FactsRecord:
         self.memory: MemoryReading | None = None
         self.disks: DisksReading | None = None
         self.net: NetReading | None = None
-        self.sources = {name: SourceRecord() for name in ("cpu", "memory", "disks", "net", "system")}
+        self.sockets: SocketsReading | None = None
+        self.servers: tuple[ServerProcess, ...] = ()
+        """Processes that may be servers of models, when they were looked for last."""
+        self.count_own: Callable[[int], int] | None = None
+        """How many connections to a port this fleettui holds open through SSH; None: not connected."""
+        names = ("cpu", "memory", "disks", "net", "sockets", "system")
+        self.sources = {name: SourceRecord() for name in names}
         self._system = SystemRecord()
         self._details: MemoryDetails | None = None
         self._uncounted = NOTHING_UNCOUNTED
@@ -111,6 +121,10 @@ class FactsRecord:
             self._details = self._details if details == self._details else details
         if "disks" in sections:
             self._take_disks(sections["disks"], now)
+        if "sockets" in sections:
+            self._take_sockets(sections["sockets"], now)
+        if "servers" in sections:
+            self.servers = parse_servers(sections["servers"].payload)
 
     def _take_cpu(self, sections: dict[str, Section], now: float) -> None:
         reading, self._cpu_times = parse_cpu(
@@ -149,6 +163,17 @@ class FactsRecord:
             return
         self.disks = reading
         self.sources["disks"].succeed(now)
+
+    def _take_sockets(self, section: Section, now: float) -> None:
+        reading = parse_sockets(section.payload)
+        if isinstance(reading, Unknown):
+            self.sockets = None
+            self.sources["sockets"].drop("no list of TCP sockets (/proc/net/tcp)", now)
+            return
+        if self.count_own is not None:
+            reading = with_ours(reading, self.count_own)
+        self.sockets = self.sockets if reading == self.sockets else reading
+        self.sources["sockets"].succeed(now)
 
     def _fail(self, source: str, error: str, now: float) -> None:
         """A file of /proc is missing: an error on Linux, and what other systems do not have."""

@@ -21,11 +21,15 @@ LATER_FACTS = ("blocks", "runtime")
 MEMORY_FACTS = ("cgroup", "arc", "psi", "swaps")
 """What MemAvailable does not say; files only."""
 
-MINUTE_FACTS = ("links", "clock")
-"""Network cards come and go; clocks drift."""
+MINUTE_FACTS = ("links", "clock", "servers")
+"""Network cards come and go; clocks drift; servers of models are started by hand."""
+
+SOCKET_FACTS = ("sockets",)
+"""Ports that are listened on, and how many connections each has."""
 
 MEMORY_PERIOD_S = 10.0
 MINUTE_PERIOD_S = 60.0
+SOCKETS_PERIOD_S = 10.0
 
 DISKS_PERIOD_S = 30.0
 PROCESSES_PERIOD_S = 10.0
@@ -46,12 +50,12 @@ class Needs:
     condition: bool = True
     """Of the cards: persistence, link, ECC, Xid."""
     engines: bool = True
+    busy: bool = False
+    """Who is busy, also of engines where asking has a price: llama.cpp's idle timers start anew."""
 
     def awaited(self, engine_paths: Iterable[tuple[str, ...]]) -> set[str]:
         """Names of what must answer before a machine counts as polled once: sources, and paths of engines."""
         names = {name for paths in engine_paths for name in paths}
-    busy: bool = False
-    """Who is busy, also of engines where asking has a price: llama.cpp's idle timers start anew."""
         if self.facts:
             names |= {"cpu", "memory", "net", "system"}
         for name in ("rates", "disks", "gpu", "processes", "condition"):

@@ -164,6 +164,7 @@ class MachinePoller:
         link = self._link = self._link_for(self.record.machine)
         try:
             await link.open(self._link_lost)
+            self.record.facts.count_own = link.count_streams
             self._questions.begin_connection()
             self.record.amd.begin_connection()
             self.record.link_up(link.address, self._clock())
@@ -196,6 +197,7 @@ class MachinePoller:
         self._loops.close()
         if self._engines is not None:
             self._engines.close()
+        self.record.facts.count_own = None
         self._link = None
 
     def _link_lost(self, error: LinkError) -> None:
@@ -363,8 +365,6 @@ class MachinePoller:
         if self._engines is not None:
             self._engines.ask_slow_again(endpoint)
 
-    # -- loops that end by themselves ---------------------------------------------------------------
-
     def ask_engine_more(self, endpoint: EngineEndpoint) -> tuple[str, ...]:
         """Ask at once what an engine's first answers allow; returns the paths."""
         return () if self._engines is None or self.is_paused else self._engines.ask_allowed(endpoint)
@@ -373,6 +373,8 @@ class MachinePoller:
         """Begin or stop to ask who is busy where asking has its price."""
         if self._engines is not None:
             self._engines.want_busy(is_wanted)
+
+    # -- loops that end by themselves ---------------------------------------------------------------
 
     def _loop_ended(self, feed: Feed, text: str) -> None:
         now, facts = self._clock(), self.record.facts

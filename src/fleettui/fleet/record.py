@@ -132,6 +132,7 @@ class MachineRecord:
             memory=facts.memory,
             disks=facts.disks,
             net=facts.net,
+            sockets=facts.sockets,
             system=facts.system,
             engines=tuple([item.reading for item in self._engine_list if item.reading is not None]),
             sources=self._statuses(),

@@ -47,7 +47,7 @@ class Verdict:
         return replace(snapshot, health=health, reasons=reasons)
 
 
-_MOVING = frozenset({"gpu", "processes", "cpu", "memory", "net", "sources", "engines"})
+_MOVING = frozenset({"gpu", "processes", "cpu", "memory", "net", "sockets", "sources", "engines"})
 """Made anew with each answer."""
 _OURS = frozenset({"health", "reasons", "last_seen", "seq"})
 _steady_parts = attrgetter(*(name for name in MachineSnapshot.__slots__ if name not in _MOVING | _OURS))

@@ -110,5 +110,9 @@ class Link(Protocol):
         `on_answer` is called once unless the link is closed before. With failure `lost` a `get` may succeed.
         """
 
+    def count_streams(self, port: int) -> int:
+        """Channels to that port of the machine's loopback that are open now: the machine sees them as
+        connections of its own."""
+
     async def close(self) -> None:
         """End everything; bounded, never raises."""

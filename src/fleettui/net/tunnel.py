@@ -157,6 +157,8 @@ class KeptHttp:
         self._own_host = own_host
         """The machine's own name or address, for an engine that is bound to that alone; "": none to try."""
         self._own_host_due: dict[int, float] = {}
+        self._streams: dict[int, list[HttpStream]] = {}
+        """Opened to each port; those that ended are swept out now and then."""
 
     async def get(self, port: int, path: str, headers: Sequence[Header], timeout_s: float) -> HttpAnswer:
         """One GET; raises HttpFailure."""
@@ -254,8 +256,6 @@ class KeptHttp:
             kind = "lost"
         return HttpFailure(kind, f"{self._where}:{port}{path}: {error}")
 
-    def close(self) -> None:
-        """Drop every stream, the ones with a GET under way too: what hangs there has no deadline any more."""
     def count_streams(self, port: int) -> int:
         """Streams that are open to that port now."""
         return len(self._open_streams(port))
@@ -263,6 +263,8 @@ class KeptHttp:
     def _open_streams(self, port: int) -> list[HttpStream]:
         return [stream for stream in self._streams.get(port, ()) if stream.is_open]
 
+    def close(self) -> None:
+        """Drop every stream, the ones with a GET under way too: what hangs there has no deadline any more."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -330,6 +332,7 @@ class KeptHttp:
         stream = HttpStream()
         await self._opener(lambda: stream, host, port)
         self._hosts[port] = host
+        self._streams[port] = [*self._open_streams(port), stream]
         return stream
 
 

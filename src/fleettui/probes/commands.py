@@ -21,10 +21,11 @@ from fleettui.probes.loops_logs import (
     LOG_BYTES_KEPT,
     LOG_FILES,
 )
+from fleettui.probes.loops_sockets import COMMAND_KEPT, LISTENING_KEPT, SERVERS_KEPT
 
 When = Literal[
-    "tick", "memory", "disks", "processes", "minute", "condition", "amd tool", "connection", "driver",
-    "asked", "doctor", "engine", "logs",
+    "tick", "memory", "sockets", "disks", "processes", "minute", "condition", "amd tool", "connection",
+    "driver", "asked", "doctor", "engine", "logs",
 ]  # fmt: skip
 """How often; each has a period or an occasion in fleet/needs.py and in scripts/remote_commands.py."""
 
@@ -93,6 +94,31 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
     ),
     RemoteCommand("facts", "links", "minute", reads=("names in /sys/class/net",)),
     RemoteCommand("facts", "clock", "minute", ("date +%s.%N",)),
+    RemoteCommand(
+        "facts",
+        "sockets",
+        "sockets",
+        ("awk … /proc/net/tcp /proc/net/tcp6",),
+        limit_s=2,
+        reads=("the same files, where there is no awk",),
+        note=f"ports that are listened on, at most {LISTENING_KEPT}, with how many connections each has; no "
+        "address of anybody who is connected is sent",
+    ),
+    RemoteCommand(
+        "facts",
+        "servers",
+        "minute",
+        (
+            "ps -ww -o pid= -o ppid= -o args= -p PIDS",
+            "grep -i -E ollama|llama.server|llama.swap|vllm|sglang|lm.?studio",
+            f"cut -c 1-{COMMAND_KEPT}",
+            f"head -n {SERVERS_KEPT}",
+        ),
+        reads=("/proc/*/comm",),
+        limit_s=2,
+        note="servers of models that no machine file names: command lines of processes whose name is that of "
+        "one, or python",
+    ),
     RemoteCommand(
         "facts",
         "uname",

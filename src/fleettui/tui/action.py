@@ -10,7 +10,6 @@ Place = Literal[
     "fleet",
     "models",
     "events",
-    "route",
     "machine",
     "timeline",
     "logs",
