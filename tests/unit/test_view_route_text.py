@@ -27,7 +27,7 @@ from sample_fleet import sample_fleet
 
 RESIDENT = """
 route llama3.1:70b  (1 eligible of 11, data 1.0 s old)
- 1 ada       tier 0  free 5.7 GiB (GPU 1)  resident, 100 % GPU, ctx 32768
+ 1 ada       tier 0  resident, 100 % GPU, ctx 32768  free 5.7 GiB (GPU 1)
  - app-host  not_installed
  - bora      not_installed
  - cleo      maintenance "fan swap" by mia since 12:03 UTC; not_installed
@@ -41,7 +41,7 @@ route llama3.1:70b  (1 eligible of 11, data 1.0 s old)
 """
 COLD = """
 route qwen3:8b  (1 eligible of 11, data 1.0 s old)
- 1 ada       tier 4  free 5.7 GiB (GPU 1)  installed, cold, needs 6.2 GiB = file size x 1.2 (assumed), on several GPUs
+ 1 ada       tier 5  installed, ~11 s cold (1.5 GB/s assumed), needs 7.2 GiB = file size x 1.2 (assumed) on GPUs 0, 1  free 5.7 GiB (GPU 1)  evicts llama3.1:70b
  - app-host  not_installed
  - bora      not_installed
  - cleo      maintenance "fan swap" by mia since 12:03 UTC; not_installed
@@ -173,9 +173,15 @@ def test_the_whole_document() -> None:
         "free_gpu": 0,
         "need_gb": None,
         "need_basis": None,
-        "eta_s": None,
-        "eta_basis": None,
+        "need_text": None,
+        "gpus": [],
+        "eta_s": 0.0,
+        "eta_basis": "resident",
+        "eta_text": None,
         "evicts": [],
+        "busy": [],
+        "idle_s": None,
+        "leases": 0,
     }
     assert document == {
         "schema": 1,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fleettui.decide.busy import BusySign, find_busy_signs, idle_s
-from fleettui.decide.eta import READY, WAKE_S, Eta, estimate_load, idle_words, not_known
+from fleettui.decide.eta import READY, WAKE_S, Eta, estimate_load, not_known
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.matching import Match
+from fleettui.model.clock import duration_words
 from fleettui.model.machine import Machine
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
@@ -75,8 +76,8 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
     reason = verdict.reason
     if busy and verdict.tier != TIER_BUSY:
         reason = f"{reason}, busy ({', '.join(busy)})"
-    elif not busy and (words := idle_words(unused_s)):
-        reason = f"{reason}, {words}"
+    elif not busy and not isinstance(unused_s, Unknown):
+        reason = f"{reason}, idle {duration_words(unused_s)}"
     return Verdict(
         verdict.tier,
         reason,

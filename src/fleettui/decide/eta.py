@@ -71,7 +71,6 @@ def estimate_load(
     seconds = size_bytes / rate + START_S
     if has_evictions:
         seconds += RECOVERY_S
-        words += ", evictions up to 5 s"
     return Eta(round(seconds, 1), basis, words)
 
 
@@ -84,13 +83,3 @@ def evict_cost_s(vram_bytes: Maybe[int], idle_s: Maybe[float], rate_bytes_s: flo
     load_s = START_S if isinstance(load, Unknown) else load
     unused_s = 0.0 if isinstance(idle_s, Unknown) else max(0.0, idle_s)
     return RECENT_USE * load_s * float(2.0 ** (-unused_s / HALF_LIFE_S))
-
-
-def idle_words(idle_s: Maybe[float]) -> str:
-    """`idle 3 min`; empty where no use was seen."""
-    if isinstance(idle_s, Unknown):
-        return ""
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if idle_s >= size:
-            return f"idle {idle_s // size:.0f} {unit}"
-    return f"idle {max(0.0, idle_s):.0f} s"

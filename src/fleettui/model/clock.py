@@ -49,6 +49,15 @@ def duration(seconds: float) -> str:
     return f"{days}d{hours}h" if days < 10 and hours else f"{days}d"
 
 
+def duration_words(seconds: float) -> str:
+    """`12 s`, `3 min`, `5 h`, `40 d`, for sentences; whole units, rounded down."""
+    whole = max(0, int(seconds))
+    for size, unit in ((_DAY_S, "d"), (3600, "h"), (60, "min")):
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
 def day_and_time(epoch_s: float, now: float, utc_offset_s: int | None = None) -> str:
     """`14:03` for a moment of today, else `2026-11-27 14:03`; ` UTC` behind it without an offset."""
     offset_s = utc_offset_s or 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.clock import iso_utc
+from fleettui.model.clock import duration_words, iso_utc
 from fleettui.model.literal import Literal
 from fleettui.model.route import (
     EXIT_NO_DATA,
@@ -12,6 +12,7 @@ from fleettui.model.route import (
     ServingEngine,
 )
 from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.vram import gib_of_mib
 from fleettui.view.text import cell_width, clean, fit
 
 TYPE_CHECKING = False
@@ -25,6 +26,8 @@ ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("address", "host", "name", "url", "t
 SCHEMA = 1
 _FREE_MAX = 24
 """Columns of `free 1234.5 GiB (GPU 15)`; a reason why it is unknown may be longer."""
+_REASON_MAX = 84
+"""Columns up to which reasons are padded to one width."""
 _ENV_NAMES = {"ollama": "OLLAMA_HOST"}
 
 
@@ -34,12 +37,14 @@ def route_lines(decision: RouteDecision, width: int | None = None) -> list[str]:
     names = [item.machine for item in decision.candidates] + [item.machine for item in decision.rejected]
     name_width = max((cell_width(clean(name)) for name in names), default=0)
     rank_width = len(str(len(decision.candidates)))
-    free = [_free_text(candidate) for candidate in decision.candidates]
+    reasons = [clean(candidate.reason) for candidate in decision.candidates]
+    free = [clean(_free_text(candidate)) for candidate in decision.candidates]
+    reason_width = min(max(map(cell_width, reasons), default=0), _REASON_MAX)
     free_width = min(max(map(cell_width, free), default=0), _FREE_MAX)
-    for rank, (candidate, text) in enumerate(zip(decision.candidates, free, strict=True), 1):
+    for rank, (candidate, reason, text) in enumerate(zip(decision.candidates, reasons, free, strict=True), 1):
         start = f" {rank:>{rank_width}} {fit(clean(candidate.machine), name_width)}  tier {candidate.tier}  "
-        padded = text + " " * (free_width - cell_width(text))
-        lines.append(f"{start}{padded}  {clean(candidate.reason)}")
+        rest = f"{_padded(reason, reason_width)}  {_padded(text, free_width)}  {_consequences(candidate)}"
+        lines.append(f"{start}{rest}".rstrip())
     for rejected in decision.rejected:
         start = f" {'-':>{rank_width}} {fit(clean(rejected.machine), name_width)}  "
         lines.append(start + clean(rejected.text))
@@ -50,6 +55,29 @@ def route_lines(decision: RouteDecision, width: int | None = None) -> list[str]:
     if width is not None:
         lines = [fit(line, width).rstrip() if cell_width(line) > width else line for line in lines]
     return lines
+
+
+def _padded(text: str, width: int) -> str:
+    """At least that wide; never cut."""
+    return text + " " * (width - cell_width(text))
+
+
+def _consequences(candidate: RouteCandidate) -> str:
+    """`evicts qwen3:8b (idle 41 min)`, and who is on the way there."""
+    parts = [f"evicts {eviction_text(candidate)}"] if candidate.evicts else []
+    if candidate.leases:
+        parts.append("1 lease held" if candidate.leases == 1 else f"{candidate.leases} leases held")
+    return ", ".join(parts)
+
+
+def eviction_text(candidate: RouteCandidate) -> str:
+    """`qwen3:8b (idle 41 min), phi3:mini`: what has to go, in that order."""
+    texts = []
+    for eviction in candidate.evicts:
+        idle_s = eviction.idle_s
+        about = "" if isinstance(idle_s, Unknown) else f" (idle {duration_words(idle_s)})"
+        texts.append(f"{clean(eviction.model)}{about}")
+    return ", ".join(texts)
 
 
 def _headline(decision: RouteDecision) -> str:
@@ -161,7 +189,6 @@ def route_document(
 
 
 def _candidate(candidate: RouteCandidate) -> dict[str, Any]:
-    free = candidate.free_mib
     return {
         "name": candidate.machine,
         "url": candidate.url,
@@ -173,13 +200,26 @@ def _candidate(candidate: RouteCandidate) -> dict[str, Any]:
         "tier": candidate.tier,
         "reason": candidate.reason,
         "resident_ctx": _known(candidate.resident_context),
-        "free_vram_gb": None if isinstance(free, Unknown) else round(free / 1024, 1),
+        "free_vram_gb": gib_of_mib(candidate.free_mib),
         "free_gpu": candidate.free_gpu,
         "need_gb": None if candidate.need is None else round(candidate.need.mib / 1024, 1),
         "need_basis": None if candidate.need is None else candidate.need.basis,
-        "eta_s": None,
-        "eta_basis": None,
-        "evicts": [],
+        "need_text": None if candidate.need is None else candidate.need.text or None,
+        "gpus": list(candidate.gpus),
+        "eta_s": _known(candidate.eta_s),
+        "eta_basis": candidate.eta_basis,
+        "eta_text": candidate.eta_text or None,
+        "evicts": [
+            {
+                "model": eviction.model,
+                "idle_s": _age(_known(eviction.idle_s)),
+                "vram_gb": gib_of_mib(eviction.vram_mib),
+            }
+            for eviction in candidate.evicts
+        ],
+        "busy": list(candidate.busy),
+        "idle_s": _age(_known(candidate.idle_s)),
+        "leases": candidate.leases,
     }
 
 
