@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from fleettui.config.machine_folder import MachineFiles, MachineFolder
 from fleettui.decide.health import silence_limit_s
@@ -36,6 +37,9 @@ from fleettui.model.order import natural_key
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.net.connector import Connector
+
+if TYPE_CHECKING:
+    from fleettui.fleet.route_desk import RouteDesk
 
 STARTS_AT_ONCE, START_PAUSE_S = 16, 0.015
 """Connections begin in groups: no more log in at once anyway, and 256 in one moment hold up the screen."""
@@ -68,10 +72,10 @@ class FleetSettings:
     """Folder of the state database with the decisions about host keys; None: nothing was decided."""
     history_minutes: float | None = None
     """How long samples are kept for graphs; None: none are."""
-    asks_shapes: bool = False
-    """Engines are asked now and then what a model is made of that nobody knows yet."""
     catalog_dir: str | None = None
     """Folder of the catalog; None: there is none."""
+    asks_shapes: bool = False
+    """Engines are asked now and then what a model is made of that nobody knows yet."""
 
 
 class FleetService:
@@ -100,6 +104,8 @@ class FleetService:
         """Maintenance on, off and undo; None without a state folder."""
         self.ui_state: UiState | None = None
         """What a dashboard remembers; None without a state folder."""
+        self.routing: RouteDesk | None = None
+        """Leases and warm-ups, for a front end that stays; whoever opens one sets it."""
         if settings.state_dir is not None:
             book = TrustBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
             self._gate = TrustGate(book, connector, clock)
