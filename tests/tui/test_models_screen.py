@@ -116,7 +116,7 @@ async def test_two_shows_the_models_most_vram_first() -> None:
         )
         assert driver.lines[1] == (
             " ▸ llama3.1:70b             2   79.2 GiB   100 %  4m                2       3/4"
-            "    ●     ✗                 ●           ◌"
+            "   ●     ✗                 ●            ◌"
         )
         assert driver.text("legend").startswith("● on GPU")
 

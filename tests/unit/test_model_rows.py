@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from builders import GIB, NOW, make_copy, make_fleet
 from fleettui.model.snapshot import DrainFlag, FleetSnapshot, MaintenanceFlag
 from fleettui.model.unknown import Unknown
-from fleettui.view.cells import text_of, width_of
+from fleettui.view.cells import Cell, text_of, width_of
 from fleettui.view.filter_language import FilterError
 from fleettui.view.glyphs import ASCII, UNICODE
+from fleettui.view.matrix_columns import common_prefix, short_names
 from fleettui.view.model_filter import ModelFilter, complete_model_filter, filter_cells, parse_model_filter
-from fleettui.view.model_layout import ModelLayout, make_model_layout, model_header, short_names
+from fleettui.view.model_layout import ModelLayout, make_model_layout, model_header, prefix_line
 from fleettui.view.model_matrix import ModelIndex, ModelLine
 from fleettui.view.model_order import (
     DEFAULT_ORDER,
@@ -42,37 +43,37 @@ from fleettui.view.text import cell_width
 from model_fleets import crowd, host, mixed_fleet
 
 MATRIX_130 = """
-   model               copies     VRAM ▾  on GPU  expires   installed  declared   ada  app-h bora  dora  hoppe kiosk pve52
- ▾ llama3.1:70b             2   79.2 GiB   100 %  4m                2       3/4    ●     ✗                 ●           ◌
+   model               copies     VRAM ▾  on GPU  expires   installed  declared  ada app-host bora dora hopper kiosk pve52
+ ▾ llama3.1:70b             2   79.2 GiB   100 %  4m                2       3/4   ●     ✗                 ●            ◌
      2 copies, 39.6 GiB more than one needs
      ● ada                      39.6 GiB   100 %  4m        loaded · ctx 32768 · declared
      ● hopper                   39.6 GiB   100 %  29m       loaded · ctx 32768 · declared · as llama3.1
      ✗ app-host                                             declared, not installed
      ◌ pve52                    39.6 GiB   100 %  4m        loaded · ctx 32768 · declared · as last heard 4m ago
- ▾ mixtral:8x22b            1   74.0 GiB   100 %  56m               1         1                            ●
+ ▾ mixtral:8x22b            1   74.0 GiB   100 %  56m               1         1                           ●
      ● hopper                   74.0 GiB   100 %  56m       loaded · ctx 32768 · declared
- ▾ qwen2.5:32b              1   16.0 GiB    83 %  pinned            3         1    ·           ◐     ·
+ ▾ qwen2.5:32b              1   16.0 GiB    83 %  pinned            3         1   ·            ◐    ·
      ◐ bora                     16.0 GiB    83 %  pinned    loaded, 3.3 of 19.3 GiB in RAM · ctx 32768 · declared
      · ada                                                  installed, 19.3 GiB on disk
      · dora                                                 installed, 19.0 GiB on disk · same tag, other digest ffffffffffff
- ▾ nomic-embed-text         1    0.6 GiB   100 %  pinned            1              ●
+ ▾ nomic-embed-text         1    0.6 GiB   100 %  pinned            1             ●
      ● ada                       0.6 GiB   100 %  pinned    loaded · ctx 32768
- ▾ phi3:mini                1    0.0 GiB     CPU  1m                1         2          ○                       ?
+ ▾ phi3:mini                1    0.0 GiB     CPU  1m                1         2         ○                        ?
      ○ app-host                  0.0 GiB     CPU  1m        loaded, 2.2 of 2.2 GiB in RAM · ctx 32768 · declared
      ? kiosk                                                declared; not known if installed
- ▾ gpt-oss:120b-cloud                                                                    c
+ ▾ gpt-oss:120b-cloud                                                                   c
      c app-host                                             runs elsewhere (cloud)
  ▾ mistral:7b                                                               0/1                ✗
      ✗ bora                                                 declared, not installed
 """
 CLOSED_200 = """
-   model               copies     VRAM ▾  on GPU  expires              installed  declared   ada  app-h bora  dora  hoppe kiosk pve52  note
- ▸ llama3.1:70b             2   79.2 GiB   100 %  4m ada                       2       3/4    ●     ✗                 ●           ◌    not installed on app-host; 39.6 GiB more than one needs …
- ▸ mixtral:8x22b            1   74.0 GiB   100 %  56m hopper                   1         1                            ●
- ▸ qwen2.5:32b              1   16.0 GiB    83 %  pinned                       3         1    ·           ◐     ·                      another digest on dora
- ▸ nomic-embed-text         1    0.6 GiB   100 %  pinned                       1              ●
- ▸ phi3:mini                1    0.0 GiB     CPU  1m app-host                  1         2          ○                       ?
- ▸ gpt-oss:120b-cloud                                                                               c                                  runs elsewhere (cloud)
+   model               copies     VRAM ▾  on GPU  expires              installed  declared  ada app-host bora dora hopper kiosk pve52  note
+ ▸ llama3.1:70b             2   79.2 GiB   100 %  4m ada                       2       3/4   ●     ✗                 ●            ◌    not installed on app-host; 39.6 GiB more than one needs …
+ ▸ mixtral:8x22b            1   74.0 GiB   100 %  56m hopper                   1         1                           ●
+ ▸ qwen2.5:32b              1   16.0 GiB    83 %  pinned                       3         1   ·            ◐    ·                       another digest on dora
+ ▸ nomic-embed-text         1    0.6 GiB   100 %  pinned                       1             ●
+ ▸ phi3:mini                1    0.0 GiB     CPU  1m app-host                  1         2         ○                        ?
+ ▸ gpt-oss:120b-cloud                                                                              c                                   runs elsewhere (cloud)
  ▸ mistral:7b                                                                          0/1                ✗                            not installed on bora
 """
 LIST_80 = """
@@ -254,12 +255,55 @@ def test_racks_keep_their_numbers() -> None:
     assert [column.title for column in layout.machines][:3] == ["00", "01", "02"]
 
 
+@pytest.mark.parametrize(
+    ("names", "prefix"),
+    [
+        (["pve-ada", "pve-bora"], "pve-"),
+        (["gpu1", "gpu2", "gpu10"], "gpu"),
+        (["gpu-17", "gpu-18"], "gpu-"),
+        (["lab.a.x", "lab.a.y"], "lab.a."),
+        (["rack0-gpu1", "rack1-gpu1"], ""),  # `0-gpu1` is no name
+        (["pve", "pve-ada"], ""),
+        (["pve-ada"], ""),
+        (["ada", "bora"], ""),
+        ([], ""),
+    ],
+)
+def test_what_all_names_begin_with(names: list[str], prefix: str) -> None:
+    assert common_prefix(names) == prefix
+
+
+_EIGHT = ("ada", "bora", "cleo", "dora", "emil", "frieda", "gustav", "hopper")
+
+
+@pytest.mark.parametrize("width", [120, 160, 200])
+def test_names_in_the_matrix_are_whole_and_what_they_share_is_said_once(width: int) -> None:
+    layout = make_model_layout(width, [f"pve-{name}" for name in _EIGHT])
+    assert tuple(column.title for column in layout.machines) == _EIGHT
+    start = layout.machines[0].start
+    over = text_of(prefix_line((Cell(" filter x"),), layout))
+    assert over.startswith(" filter x ")
+    assert over[start:].split() == ["pve-", over[start + 5 :].strip()]
+    assert set(over[start + 5 :].strip()) == {"─"}
+    long = text_of(prefix_line((Cell("x" * 300),), layout))
+    assert len(long) == width
+    assert long[start - 1 : start + 4] == " pve-"
+
+
+def test_names_that_share_nothing_are_whole_where_there_is_room() -> None:
+    names = ["ada", "app-host", "bora", "workstation"]
+    layout = make_model_layout(200, names)
+    assert [column.title for column in layout.machines] == names
+    assert prefix_line((), layout) == ()
+
+
 def test_hundreds_of_machines_are_a_list() -> None:
     fleet = make_fleet(*crowd(300, 3))
     layout = layout_for(fleet, 200)
     assert not layout.is_matrix
     (row,) = model_rows(ModelIndex().lines_of(fleet, NOW)[0], NOW, layout)
-    assert "● gpu-000  ● gpu-002  ● gpu-003" in text_of(row.cells)
+    assert layout.place_of("machines").title == "machines gpu-…"  # type: ignore[union-attr]
+    assert "● 000  ● 002  ● 003" in text_of(row.cells)
     assert "  +" in text_of(row.cells)
 
 

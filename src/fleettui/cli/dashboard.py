@@ -23,12 +23,14 @@ def dashboard_command(arguments: Namespace) -> int:
 def run_dashboard(folders: Folders) -> int:
     """Run the dashboard until the operator quits."""
     from fleettui.cli.serving import make_service, run_serving
+    from fleettui.fleet.route_desk import RouteDesk
     from fleettui.tui.app import run_dashboard as run_app
 
     _check_terminal()
     log_to_file(folders)
     look = look_of(folders)
     service = make_service(folders, "dashboard", folders.appearance.history_minutes)
+    service.routing = RouteDesk(service, folders.state_dir, folders.machines_dir)
     return run_serving(run_app(service, look))
 
 

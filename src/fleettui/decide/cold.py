@@ -21,8 +21,7 @@ from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.load_plan import LoadPlan, LoadPlanner
 from fleettui.decide.matching import Match
 from fleettui.decide.need import vram_need
-from fleettui.decide.room import IdleCopy
-from fleettui.model.readings import EngineReading, InstalledModel
+from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import replace
 from fleettui.model.route import (
     TIER_EVICTS,
@@ -35,7 +34,7 @@ from fleettui.model.route import (
     VramNeed,
 )
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.model.vram import FreeVram, has_no_gpu
 
 _MIB = 1 << 20
@@ -65,7 +64,7 @@ class ColdJudge:
             rejections.append(unknown_room(snapshot, unknown))
             return Verdict(TIER_OFFLOAD, "installed", tuple(rejections))
         rate = inquiry.knowledge.load_rates.get(snapshot.machine.name)
-        plan = self._planner.plan(snapshot, engine, installed, free)
+        plan = self._planner.plan(snapshot, engine, installed, free, is_busy=bool(busy))
         if isinstance(plan, Unknown):
             if inquiry.query.min_free_vram_mib > 0:
                 rejections.append(Rejection("free_vram", f"free_vram: need unknown, {plan.reason}"))
@@ -73,7 +72,7 @@ class ColdJudge:
             reason = f"installed, {_cold_words(eta)}, need unknown: {plan.reason}"
             return Verdict(TIER_OFFLOAD, reason, tuple(rejections), eta)
         told = self._told(plan)
-        if inquiry.query.min_free_vram_mib > 0 or plan.fit.verdict == "no":
+        if inquiry.query.min_free_vram_mib > 0 or plan.verdict == "no":
             rejections += self._lacks(snapshot, free, plan, told)
         evicts, cost = self._evictions(snapshot, engine, plan.victims or plan.likely, rate)
         eta = self._estimate(installed.size_bytes, rate, has_evictions=bool(plan.victims))
@@ -87,7 +86,7 @@ class ColdJudge:
             told,
             evicts if plan.victims else (),
             cost,
-            plan.fit.gpus,
+            plan.gpus,
             busy,
             in_flight=count_in_flight(engine, busy) if busy else 0,
         )
@@ -104,11 +103,11 @@ class ColdJudge:
         eta = estimate_load(copy.size_bytes, rate, is_cached=True, has_evictions=bool(plan.victims))
         evicts, cost = self._evictions(snapshot, engine, plan.victims, rate)
         told = self._told(plan)
-        if plan.fit.verdict == "cpu_offload":
+        if plan.verdict == "cpu_offload":
             reason += f", partly in RAM then: needs {gib(told.mib)} GiB = {told.basis}"
-        elif plan.fit.verdict == "no":
+        elif plan.verdict == "no":
             reason += f", no room for that: needs {gib(told.mib)} GiB = {told.basis}"
-        return Verdict(TIER_RELOAD, reason, (), eta, told, evicts, cost, plan.fit.gpus)
+        return Verdict(TIER_RELOAD, reason, (), eta, told, evicts, cost, plan.gpus)
 
     def judge_pull(self, snapshot: MachineSnapshot, engine: EngineReading, free: FreeVram) -> Verdict:
         """The model has to be fetched first; what is known of it comes from machines that have it."""
@@ -135,10 +134,10 @@ class ColdJudge:
 
     def _told(self, plan: LoadPlan) -> VramNeed:
         """The need on the cards of the plan; machines that are alike have it in common."""
-        key = (id(plan.need), len(plan.fit.gpus))
+        key = (id(plan.need), len(plan.gpus))
         told = self._told_needs.get(key)
         if told is None:
-            told = self._told_needs[key] = vram_need(plan.need, len(plan.fit.gpus))
+            told = self._told_needs[key] = vram_need(plan.need, len(plan.gpus))
         return told
 
     def _estimate(
@@ -160,13 +159,13 @@ class ColdJudge:
         if query.min_free_vram_mib > 0:
             is_spanning = told.mib > best or query.free_scope == "host"
             have = summed if is_spanning else best
-            have += sum(item.vram_bytes for item in plan.victims) // _MIB
+            have += sum(known_or(copy.vram_bytes, 0) for copy in plan.victims) // _MIB
             wanted = told.mib + query.min_free_vram_mib
             if have < wanted:
                 text = f"{less(have, wanted)}{where(free, query, is_spanning)}"
                 text += f" ({gib(told.mib)} for the model + {gib(query.min_free_vram_mib)})"
                 found += no_room(snapshot, "free_vram", Wanted(wanted, text))
-        if plan.fit.verdict == "no":
+        if plan.verdict == "no":
             ram_kib = Unknown() if snapshot.memory is None else snapshot.memory.free_kib
             text = f"needs {gib(told.mib)} GiB = {told.basis}"
             if free.best_index is not None:
@@ -180,26 +179,23 @@ class ColdJudge:
         self,
         snapshot: MachineSnapshot,
         engine: EngineReading,
-        victims: tuple[IdleCopy, ...],
+        victims: tuple[LoadedModel, ...],
         rate_bytes_s: float | None,
     ) -> tuple[tuple[Eviction, ...], float]:
         """Each victim with its last use, and what all of them cost together."""
-        if not victims:
-            return (), 0.0
         evicts, cost = [], 0.0
-        loaded = () if isinstance(engine.loaded, Unknown) else engine.loaded
-        for victim in victims:
-            copy = next(copy for copy in loaded if copy.name == victim.name)
+        for copy in victims:
             unused_s = idle_s(snapshot, engine, copy, self._inquiry.now)
-            evicts.append(Eviction(victim.name, unused_s, victim.vram_bytes // _MIB))
-            cost += evict_cost_s(victim.vram_bytes, unused_s, rate_bytes_s)
+            size = copy.vram_bytes
+            evicts.append(Eviction(copy.name, unused_s, size if isinstance(size, Unknown) else size // _MIB))
+            cost += evict_cost_s(size, unused_s, rate_bytes_s)
         return tuple(evicts), round(cost, 1)
 
 
 def _tier(plan: LoadPlan) -> int:
-    if plan.fit.verdict in ("one_gpu", "several_gpus"):
+    if plan.verdict in ("one_gpu", "several_gpus"):
         return TIER_EVICTS if plan.victims or plan.waits else TIER_FITS
-    return TIER_EVICTS if plan.fit.verdict == "evictions" else TIER_OFFLOAD
+    return TIER_EVICTS if plan.verdict == "evictions" else TIER_OFFLOAD
 
 
 def _cold_words(eta: Eta) -> str:
@@ -212,12 +208,11 @@ def _cold_words(eta: Eta) -> str:
 def _place_words(snapshot: MachineSnapshot, plan: LoadPlan, told: VramNeed) -> str:
     """What it takes and where it would lie."""
     needs = f"needs {gib(told.mib)} GiB = {told.basis}"
-    fit = plan.fit
-    if fit.verdict in ("one_gpu", "several_gpus", "evictions"):
-        spans = f" on GPUs {', '.join(map(str, fit.gpus))}" if len(fit.gpus) > 1 else ""
+    if plan.verdict in ("one_gpu", "several_gpus", "evictions"):
+        spans = f" on GPUs {', '.join(map(str, plan.gpus))}" if len(plan.gpus) > 1 else ""
         likely = plan.likely[0].name if plan.likely and not plan.victims else ""
         return needs + spans + (f"; Ollama may evict {likely} though it fits" if likely else "")
     if has_no_gpu(snapshot):
         return f"CPU only, {needs}"
-    rest = f", {fit.ram_bytes / 1024 / _MIB:.1f} GiB of it in main memory" if fit.ram_bytes else ""
+    rest = f", {plan.ram_bytes / 1024 / _MIB:.1f} GiB of it in main memory" if plan.ram_bytes else ""
     return f"partly in RAM: {needs}{rest}"

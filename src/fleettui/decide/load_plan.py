@@ -1,24 +1,25 @@
 """How a model would be loaded on a machine: on which cards, what has to go for it, or partly in main memory.
 
+The verdicts are those of decide/fit.py, found for hundreds of machines at once and so without words.
 Processes on the cards decide nothing here: a stored snapshot has none for `--route`, and the same question
-has the same answer wherever it is asked.
+has the same answer wherever it is asked. So it is not known on which of several cards a copy lies.
 """
 
 from __future__ import annotations
 
 from fleettui.decide.busy import find_busy_signs
-from fleettui.decide.fit import Fit, judge_room
+from fleettui.decide.fit import FitVerdict
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.model_need import MIB, ContextUse, ModelFacts, ModelNeed
 from fleettui.decide.need import Needs
-from fleettui.decide.ollama_forecast import OllamaForecast, forecast
+from fleettui.decide.ollama_forecast import forecast
 from fleettui.decide.ollama_use import OllamaUse, find_ollama_use, settings_of
-from fleettui.decide.room import IdleCopy, Room, find_room
+from fleettui.decide.room import eviction_order
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
-from fleettui.model.record import dataclass, replace
+from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.model.vram import FreeVram, vram_sum
+from fleettui.model.vram import FreeVram, card_memory, largest_instance_mib, vram_sum
 
 MODELS_PER_GPU = 3
 """Copies that Ollama keeps for each card, where OLLAMA_MAX_LOADED_MODELS says nothing."""
@@ -29,14 +30,82 @@ _SMALLEST_CONTEXT = 4096
 class LoadPlan:
     """How a model would be loaded on a machine."""
 
-    fit: Fit
+    verdict: FitVerdict
     need: ModelNeed
-    victims: tuple[IdleCopy, ...] = ()
-    """In the order in which they go."""
-    likely: tuple[IdleCopy, ...] = ()
+    gpus: tuple[int, ...] = ()
+    """Cards it would lie on."""
+    victims: tuple[LoadedModel, ...] = ()
+    """Idle copies, in the order in which they go."""
+    likely: tuple[LoadedModel, ...] = ()
     """What Ollama evicts although there is room, because it predicts more than the model takes."""
+    ram_bytes: int = 0
+    """What would lie in main memory."""
     waits: bool = False
     """The engine keeps no more copies, and all of them work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What one machine has to offer, in bytes."""
+
+    joined: tuple[tuple[int, int], ...]
+    """(free, minus the index) of cards that can divide a model among them, the freest first."""
+    alone: tuple[tuple[int, int], ...] = ()
+    """The same of MIG instances: a model that lies on one can use nothing else."""
+    idle: tuple[int, ...] = ()
+    """VRAM of copies that may go, in that order."""
+    ram_bytes: Maybe[int] = 0
+
+
+def weigh(space: Space, need: ModelNeed) -> tuple[FitVerdict, tuple[int, ...], int, int]:
+    """(verdict, cards, how many idle copies go, bytes in main memory)."""
+    joined, alone = space.joined, space.alone
+    best = max(joined[:1] + alone[:1], default=None)
+    least = need.total_bytes()
+    if best is not None and best[0] >= least:
+        return "one_gpu", (-best[1],), 0, 0
+    summed = 0
+    for count, (free, _) in enumerate(joined, 1):
+        summed += free
+        if count > 1 and free >= need.per_gpu_bytes and summed >= _on_cards(need, count):
+            return "several_gpus", tuple(sorted(-index for _, index in joined[:count])), 0, 0
+    is_single = len(joined) + len(alone) == 1
+    wanted = _on_cards(need, len(joined)) if len(joined) > 1 else least
+    have = 0
+    if is_single or len(joined) > 1:
+        have = summed if joined else alone[0][0]
+        cards = tuple(sorted(-index for _, index in joined or alone))
+        for count, size in enumerate(space.idle, 1):
+            have += size
+            if have >= wanted:
+                return "evictions", cards, count, 0
+    return _offload(space, need, is_single)
+
+
+def _on_cards(need: ModelNeed, count: int) -> int:
+    """Cards take whole layers: on all but one of them part of a layer may stay free."""
+    return need.total_bytes(count) + (count - 1) * need.layer_bytes
+
+
+def _offload(space: Space, need: ModelNeed, is_single: bool) -> tuple[FitVerdict, tuple[int, ...], int, int]:
+    """Not even without all idle copies: the rest goes into main memory, if there is room."""
+    loose, per_gpu, shared = sum(space.idle), need.per_gpu_bytes, need.shared_bytes
+    on_gpu = 0
+    if is_single:
+        on_gpu = max(0, (space.joined or space.alone)[0][0] + loose - per_gpu)
+    elif space.joined or space.alone:
+        on_gpu = sum([max(0, free - per_gpu) for free, _ in space.joined]) + loose
+        on_gpu = max([on_gpu, *[max(0, free - per_gpu) for free, _ in space.alone]])
+    on_gpu = min(shared, on_gpu)
+    rest = max(shared - on_gpu, min(shared, max(1, need.layer_bytes)))
+    if isinstance(space.ram_bytes, Unknown):
+        return "unknown", (), 0, rest
+    if rest > space.ram_bytes:
+        return "no", (), 0, rest
+    if not on_gpu:
+        return "cpu_offload", (), 0, rest
+    cards = tuple(sorted(-index for _, index in (*space.joined, *space.alone)))
+    return "cpu_offload", cards, len(space.idle), rest
 
 
 class LoadPlanner:
@@ -50,47 +119,53 @@ class LoadPlanner:
         self._uses: dict[object, OllamaUse] = {}
 
     def plan(
-        self, snapshot: MachineSnapshot, engine: EngineReading, installed: InstalledModel, free: FreeVram
+        self,
+        snapshot: MachineSnapshot,
+        engine: EngineReading,
+        installed: InstalledModel,
+        free: FreeVram,
+        *,
+        is_busy: bool,
     ) -> Maybe[LoadPlan]:
-        """The plan for a cold copy; Unknown where nobody knows what the model takes."""
+        """The plan for a cold copy; Unknown where nobody knows what the model takes.
+
+        `is_busy`: something on the engine shows signs of work.
+        """
         use = self._use_of(snapshot, engine, installed)
         facts = self._needs.facts_of(installed.digest, installed.size_bytes, self._inquiry.asked.model)
         need = self._needs.find(facts, use.use)
         if isinstance(need, Unknown):
             return need
         copies = _copies_on(engine)
-        forced = _count_forced(snapshot, use, copies) if engine.kind == "ollama" else 0
+        is_ollama = engine.kind == "ollama"
+        forced = _count_forced(snapshot, use, copies) if copies and is_ollama else 0
         best, index = free.best_mib, free.best_index
         has_room = index is not None and not isinstance(best, Unknown) and need.total_bytes() <= best * MIB
-        # A card with room needs no second look, unless Ollama's own forecast may be of another mind.
+        # No need to look closer, unless Ollama's own forecast may be of another mind.
         if has_room and forced <= 0 and (not copies or isinstance(facts.shape, Unknown)):
-            return LoadPlan(Fit("one_gpu", "", need, () if index is None else (index,)), need)
-        room = self._find_room(snapshot, engine, copies)
-        if isinstance(room, Unknown):
-            return LoadPlan(Fit("unknown", room.reason, need), need)
-        fit = judge_room(room, need)
-        victims = room.idle[: max(forced, len(fit.evicted))]
-        likely: tuple[IdleCopy, ...] = ()
-        if fit.verdict in ("one_gpu", "several_gpus") and not victims and room.idle:
-            told = _forecast(room, facts, use)
-            likely = room.idle[:1] if not isinstance(told, Unknown) and told.evicts else ()
-        return LoadPlan(fit, need, victims, likely, forced > len(room.idle))
+            return LoadPlan("one_gpu", need, () if index is None else (index,))
+        idle = self._idle_copies(snapshot, engine, copies, is_busy) if copies and is_ollama else []
+        space = find_space(snapshot, idle)
+        verdict, gpus, count, rest = weigh(space, need)
+        victims = tuple(idle[: max(forced, count)])
+        likely: tuple[LoadedModel, ...] = ()
+        if idle and not victims and verdict in ("one_gpu", "several_gpus"):
+            likely = tuple(idle[:1]) if _is_evicting(space, facts, use) else ()
+        return LoadPlan(verdict, need, gpus, victims, likely, rest, forced > len(idle))
 
     def plan_reload(
-        self, snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, facts_bytes: Maybe[int]
+        self, snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, file_bytes: Maybe[int]
     ) -> Maybe[LoadPlan]:
         """The plan for a copy that is loaded anew for the asked context; it goes first, and is no victim."""
         use = find_ollama_use(snapshot, engine.port, self._inquiry.query.context)
-        facts = self._needs.facts_of(copy.digest, facts_bytes, self._inquiry.asked.model)
+        facts = self._needs.facts_of(copy.digest, file_bytes, self._inquiry.asked.model)
         need = self._needs.find(facts, use.use)
         if isinstance(need, Unknown):
             return need
-        room = self._find_room(snapshot, engine, _copies_on(engine), copy.name)
-        if isinstance(room, Unknown):
-            return LoadPlan(Fit("unknown", room.reason, need), need)
-        fit = judge_room(room, need)
-        victims = tuple([item for item in room.idle[: len(fit.evicted)] if item.name != copy.name])
-        return LoadPlan(fit, need, victims)
+        others = tuple([other for other in _copies_on(engine) if other is not copy])
+        idle = [copy, *self._idle_copies(snapshot, engine, others, is_busy=True)]
+        verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
+        return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
 
     def _use_of(
         self, snapshot: MachineSnapshot, engine: EngineReading, installed: InstalledModel
@@ -109,27 +184,54 @@ class LoadPlanner:
             use = self._uses[key] = find_ollama_use(snapshot, engine.port, context)
         return use
 
-    def _find_room(
+    def _idle_copies(
         self,
         snapshot: MachineSnapshot,
         engine: EngineReading,
         copies: tuple[LoadedModel, ...],
-        first: str | None = None,
-    ) -> Maybe[Room]:
-        """The room with the copies of this engine that may go; `first`: one that goes before all others."""
+        is_busy: bool,
+    ) -> list[LoadedModel]:
+        """Copies of this engine that may go, in that order. `is_busy`: something on it seems to work."""
         now = self._inquiry.now
-        busy = frozenset([
-            copy.name
+        idle = [
+            copy
             for copy in copies
-            if copy.name != first and find_busy_signs(snapshot, engine, copy, now)
-        ])  # fmt: skip
-        room = find_room(snapshot, busy=busy, by_processes=False)
-        if isinstance(room, Unknown) or (first is None and len(snapshot.engines) == 1):
-            return room
-        names = {copy.name for copy in copies} if engine.kind == "ollama" else set()
-        idle = [item for item in room.idle if item.name in names]
-        idle.sort(key=lambda item: item.name != first)
-        return replace(room, idle=tuple(idle), has_other_models=bool(names))
+            if copy.state == "loaded"
+            and not isinstance(copy.vram_bytes, Unknown)
+            and copy.vram_bytes > 0
+            and not (is_busy and find_busy_signs(snapshot, engine, copy, now))
+        ]
+        if len(idle) > 1:
+            idle.sort(key=eviction_order)
+        return idle
+
+
+def find_space(snapshot: MachineSnapshot, idle: list[LoadedModel]) -> Space:
+    """Free VRAM of the cards that may be used, and of main memory; that of a unified part counts as VRAM."""
+    gpu, disabled = snapshot.gpu, snapshot.machine.disabled_gpus
+    joined: list[tuple[int, int]] = []
+    alone: list[tuple[int, int]] = []
+    is_unified = False
+    for card in () if gpu is None else gpu.cards:
+        if card.fault is not None or card.index in disabled or (card.is_unified and is_unified):
+            continue
+        free = card.free_mib
+        if card.is_mig:
+            free = largest_instance_mib(card)
+        elif card.is_unified:
+            free = card_memory(snapshot, card).free_mib
+        if isinstance(free, Unknown):
+            continue
+        is_unified = is_unified or card.is_unified
+        (alone if card.is_mig else joined).append((max(0, free) * MIB, -card.index))
+    joined.sort(reverse=True)
+    alone.sort(reverse=True)
+    ram = Unknown("main memory not read") if snapshot.memory is None else snapshot.memory.free_kib
+    ram = 0 if is_unified else ram if isinstance(ram, Unknown) else ram * 1024
+    sizes = [copy.vram_bytes for copy in idle]
+    return Space(
+        tuple(joined), tuple(alone), tuple([size for size in sizes if not isinstance(size, Unknown)]), ram
+    )
 
 
 def _copies_on(engine: EngineReading) -> tuple[LoadedModel, ...]:
@@ -148,6 +250,8 @@ def _count_forced(snapshot: MachineSnapshot, use: OllamaUse, copies: tuple[Loade
     return max(0, len(copies) - kept + 1)
 
 
-def _forecast(room: Room, facts: ModelFacts, use: OllamaUse) -> Maybe[OllamaForecast]:
-    free = {card.index: card.free_bytes for card in room.cards}
-    return forecast(facts, use.use, free, has_other_models=room.has_other_models, spreads=use.spreads)
+def _is_evicting(space: Space, facts: ModelFacts, use: OllamaUse) -> bool:
+    """Ollama's own forecast asks for more room than there is."""
+    free = {-index: size for size, index in (*space.joined, *space.alone)}
+    told = forecast(facts, use.use, free, has_other_models=True, spreads=use.spreads)
+    return not isinstance(told, Unknown) and told.evicts

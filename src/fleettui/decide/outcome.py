@@ -80,26 +80,33 @@ def warnings_of(
     found = []
     if not judged_machines:
         found.append(RouteWarning("no_machines", "no machine is declared"))
-    machines_of: dict[str, list[str]] = {}
+    found += _drift(judged_machines)
+    found += _coldness(chosen, canonical)
+    if chosen is not None and is_new:
+        found.append(RouteWarning("not_known", f"no machine, machine file or catalog knows {canonical}"))
+    return tuple(found)
+
+
+def _drift(judged_machines: list[tuple[MachineSnapshot, Judged]]) -> list[RouteWarning]:
+    """Tags of Ollama that stand for other weights on another machine."""
+    by_tag: dict[str, dict[str, list[str]]] = {}
     for snapshot, judged in judged_machines:
         for match in judged.matches:
             source = match.installed if match.installed is not None else match.copy
             if source is None or isinstance(source.digest, Unknown) or match.engine.kind != "ollama":
                 continue
-            if canonical_name(source.name) == canonical:
-                machines_of.setdefault(source.digest, []).append(snapshot.machine.name)
-    if len(machines_of) > 1:
-        parts = [
-            f"{digest.removeprefix('sha256:')[:12]} on {_some(names)}"
-            for digest, names in machines_of.items()
-        ]
-        found.append(
-            RouteWarning("digest_drift", f"{canonical} differs between machines: " + ", ".join(parts))
-        )
-    found += _coldness(chosen, canonical)
-    if chosen is not None and is_new:
-        found.append(RouteWarning("not_known", f"no machine, machine file or catalog knows {canonical}"))
-    return tuple(found)
+            machines_of = by_tag.setdefault(canonical_name(source.name), {})
+            machines_of.setdefault(source.digest, []).append(snapshot.machine.name)
+    found = []
+    for tag, machines_of in by_tag.items():
+        if len(machines_of) > 1:
+            parts = [
+                f"{digest.removeprefix('sha256:')[:12]} on {_some(names)}"
+                for digest, names in machines_of.items()
+            ]
+            text = f"{tag} differs between machines: " + ", ".join(parts)
+            found.append(RouteWarning("digest_drift", text))
+    return found
 
 
 def reject_unreachable(decision: RouteDecision, reasons: Mapping[str, str]) -> RouteDecision:

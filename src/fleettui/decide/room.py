@@ -78,7 +78,7 @@ def find_room(
     idle = [
         copy for copy in others if copy.state == "loaded" and copy.name not in busy and _vram_of(copy) > 0
     ]
-    idle.sort(key=_eviction_order)
+    idle.sort(key=eviction_order)
     memory = snapshot.memory
     ram = Unknown("main memory not read") if memory is None else memory.free_kib
     return Room(
@@ -133,7 +133,7 @@ def _why_not(snapshot: MachineSnapshot, card: GpuCard) -> str | None:
     return None
 
 
-def _eviction_order(copy: LoadedModel) -> tuple[bool, float, str]:
+def eviction_order(copy: LoadedModel) -> tuple[bool, float, str]:
     """Ollama takes the shortest keep_alive first, then the name; the list has only when each expires."""
     expires = float("inf") if isinstance(copy.expires_at, Unknown) else copy.expires_at
     return copy.is_pinned, expires, copy.name

@@ -10,6 +10,7 @@ Place = Literal[
     "fleet",
     "models",
     "events",
+    "route",
     "machine",
     "timeline",
     "logs",

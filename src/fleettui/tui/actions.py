@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.binding import Binding, BindingType
 
 from fleettui.tui.action import Action, Place
+from fleettui.tui.route_actions import PICK_ACTIONS, ROUTE_ACTIONS
 
 ACTIONS: tuple[Action, ...] = (
     Action("quit", "q,ctrl+q,ctrl+c,f10", "q", "quit", "Leave fleettui", rank=1),
@@ -39,11 +40,13 @@ ACTIONS: tuple[Action, ...] = (
         "Enter",
         "details",
         "Everything known of the machine under the cursor",
-        ("fleet", "models", "events"),
+        ("fleet", "models", "events", "route"),
         rank=3,
         command="details",
     ),
-    Action("back", "escape,backspace", "Esc", "back", "Back to the fleet", ("machine",), rank=3),
+    Action(
+        "back", "escape,backspace", "Esc", "back", "Back to where one came from", ("machine", "route"), rank=3
+    ),
     Action(
         "expand",
         "x",
@@ -240,9 +243,28 @@ ACTIONS: tuple[Action, ...] = (
         rank=25,
         is_command=False,
     ),
+    Action(
+        "route",
+        "t",
+        "t",
+        "route",
+        "Where to send a model now: the one under the cursor, else ask which",
+        rank=10,
+        takes="[MODEL]",
+    ),
     Action("show_fleet", "1", "1", "fleet", "All machines", rank=20, command="fleet"),
     Action("show_models", "2", "2", "models", "Which model lies on which machine", rank=21, command="models"),
+    Action(
+        "show_route",
+        "3",
+        "3",
+        "route",
+        "Which machine should serve a model now",
+        rank=22,
+        command="show-route",
+    ),
     Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
+    *ROUTE_ACTIONS,
     Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline", "logs"), rank=5),
     Action("find", "slash,f3", "/", "find", "Find a text in these lines", ("find",), rank=4, takes="TEXT"),
     Action("find_next", "n", "n", "next match", "The next line that has it", ("find",), rank=4),
@@ -288,40 +310,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("complete", "tab", "Tab", "complete", "Complete what is typed", ("prompt",), is_command=False),
     Action("earlier", "up", "↑", "earlier", "What was typed before", ("prompt",), is_command=False),
     Action("later", "down", "↓", "later", "What was typed after that", ("prompt",), is_command=False),
-    Action(
-        "pick",
-        "enter",
-        "Enter",
-        "pick",
-        "Print the machine under the cursor and leave",
-        ("pick",),
-        rank=1,
-        is_command=False,
-    ),
-    Action(
-        "pick_leave",
-        "escape,ctrl+c,ctrl+g,ctrl+q",
-        "Esc",
-        "leave",
-        "Leave without a choice",
-        ("pick",),
-        rank=2,
-        is_command=False,
-    ),
-    Action("pick_up", "up,ctrl+p", "↑", "up", "One line up", ("pick",), is_command=False),
-    Action("pick_down", "down,ctrl+n", "↓", "down", "One line down", ("pick",), is_command=False),
-    Action("pick_page_up", "pageup", "PgUp", "page up", "One page up", ("pick",), is_command=False),
-    Action("pick_page_down", "pagedown", "PgDn", "page down", "One page down", ("pick",), is_command=False),
-    Action(
-        "pick_refresh",
-        "ctrl+r",
-        "Ctrl+R",
-        "ask again",
-        "Ask the machines now, and put the best on top",
-        ("pick",),
-        rank=3,
-        is_command=False,
-    ),
+    *PICK_ACTIONS,
 )
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}

@@ -11,7 +11,6 @@ from textual.app import SystemCommand
 from textual.message import Message
 from textual.screen import Screen
 
-from fleettui.decide.addresses import script_address
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.asking import ask_on
@@ -24,6 +23,7 @@ from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
 from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.remembering import APP, RememberingApp, recall
+from fleettui.tui.route_key import RouteKey
 from fleettui.tui.screens.events.screen import EventsScreen
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
@@ -31,6 +31,7 @@ from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.screens.models.screen import ModelsScreen
 from fleettui.tui.screens.pending.screen import PendingScreen
+from fleettui.tui.screens.route.screen import RouteScreen
 from fleettui.tui.shell import ShellKey
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.text import clean
@@ -41,6 +42,7 @@ INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (
     ("fleet", FleetScreen),
     ("models", ModelsScreen),
+    ("route", RouteScreen),
     ("events", EventsScreen),
 )
 """What 1 to 5 show, by name. Each keeps a stack of screens of its own, so that going there is instant."""
@@ -80,6 +82,7 @@ class FleetApp(RememberingApp):
         self.painter = Painter(self._paint, self.set_timer, terminal=self)
         self.maintenance = MaintenanceKeys(self)
         self.shell = ShellKey(self)
+        self.route = RouteKey(self)
         self._unsubscribe: Callable[[], None] | None = None
         self._commands = texts_in(self.memory.part(APP), "commands")
         """Lines of commands typed so far, oldest first."""
@@ -173,6 +176,12 @@ class FleetApp(RememberingApp):
     def action_show_models(self) -> None:
         self.show_top_screen("models")
 
+    def action_show_route(self) -> None:
+        self.show_top_screen("route")
+
+    async def action_route(self, model: str = "") -> None:
+        await self.route.go(model)
+
     def action_show_events(self) -> None:
         self.show_top_screen("events")
 
@@ -234,11 +243,11 @@ class FleetApp(RememberingApp):
     def action_copy_address(self) -> None:
         screen = self.live_screen
         names = screen.chosen_machines if screen is not None else ()
-        found = [machine for name in names if (machine := self.snapshot.find(name)) is not None]
-        if found:
-            addresses = [script_address(machine) for machine in found]
+        found = [name for name in names if self.snapshot.find(name) is not None]
+        if screen is not None and found:
+            addresses = [screen.address_of(name) for name in found]
             self.copy_to_clipboard("\n".join(addresses))
-            what = f"the address of {found[0].name}" if len(found) == 1 else f"{len(found)} addresses"
+            what = f"the address of {found[0]}" if len(found) == 1 else f"{len(found)} addresses"
             self.notify(clean("  ".join(addresses)), title=f"Copied {clean(what)}", markup=False)
 
     def action_pause(self) -> None:

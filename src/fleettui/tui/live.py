@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from fleettui.decide.addresses import script_address
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.asking import ask_on
 from fleettui.tui.offers import is_offered
@@ -49,6 +50,16 @@ class LiveScreen(Screen[None]):
     def current_machine(self) -> str | None:
         """The machine that keys about one machine act on: under the cursor, or the screen's own."""
         return self.machine_name
+
+    @property
+    def current_model(self) -> str | None:
+        """The model under the cursor, by a name that can be routed."""
+        return None
+
+    def address_of(self, name: str) -> str:
+        """`hostname:port` of a machine's engine, for scripts; empty for one that is not declared."""
+        machine = self.fleet_app.snapshot.find(name)
+        return "" if machine is None else script_address(machine)
 
     @property
     def chosen_machines(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fleettui.fleet.history import FleetHistory
     from fleettui.fleet.maintenance import FlagOperations
     from fleettui.fleet.poller import MachinePoller
+    from fleettui.fleet.route_desk import RouteDesk
     from fleettui.fleet.shell import ShellOperations
     from fleettui.fleet.trust_operations import TrustOperations
     from fleettui.fleet.ui_state import UiState
@@ -77,6 +78,10 @@ class FleetPort(Protocol):
     @property
     def ui_state(self) -> UiState | None:
         """What the dashboard remembers between runs; None without a state folder."""
+
+    @property
+    def routing(self) -> RouteDesk | None:
+        """Leases, and what is stored for routing; None without a state folder."""
 
     @property
     def pollers(self) -> tuple[MachinePoller, ...]:

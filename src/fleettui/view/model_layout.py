@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fleettui.view.cells import Align, Cell, Cells, fit_cells
 from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.matrix_columns import (
+    NOTE_COMFORT,
+    NOTE_MIN,
+    MachineColumn,
+    common_prefix,
+    place_machines,
+    width_of_matrix,
+)
 from fleettui.view.text import cell_width, clean, clip
 
 INDENT = 3
 """Columns before a model's name, for the mark that expands it."""
-NOTE_MIN, NOTE_COMFORT = 26, 58
 _MODEL_MIN, _MODEL_MAX = 14, 44
 _LIST_MIN, _LIST_COMFORT = 12, 24
 """The least that a list of machines takes; what it keeps when columns that are good to know come."""
-_READABLE = 4
-MACHINE_MAX = 8
-"""Columns of a machine in the matrix at most, the gap not counted."""
 ROOMY = 100
 """From here columns stand two blanks apart."""
 
@@ -62,16 +66,6 @@ class ModelPlace(NamedTuple):
     align: Align
 
 
-class MachineColumn(NamedTuple):
-    """One machine of the matrix."""
-
-    machine: str
-    title: str
-    """Its name, shortened to the column."""
-    start: int
-    width: int
-
-
 class ModelLayout(NamedTuple):
     """How the table is drawn. Keep one until width or machines change, and compare it with `is`."""
 
@@ -82,6 +76,8 @@ class ModelLayout(NamedTuple):
     gap: int
     interval_s: float
     glyphs: Glyphs = UNICODE
+    prefix: str = ""
+    """What the names of all machines begin with and is said once, above them."""
 
     @property
     def is_matrix(self) -> bool:
@@ -132,8 +128,11 @@ def make_model_layout(
     model_width = min(max(longest, _MODEL_MIN), most, room)
     widths = {"model": model_width}
     left = room - model_width
+    matrix = width_of_matrix(machines)
     for column in sorted(COLUMNS[1:], key=lambda item: item.priority):
         reserved = 0 if column.priority <= 2 else _LIST_MIN if column.priority <= 4 else _LIST_COMFORT
+        if column.priority > 4 and matrix <= left:  # what they count is seen in the matrix
+            reserved = max(reserved, matrix)
         if column.width + gap > left - reserved:
             break
         widths[column.key] = column.width
@@ -148,70 +147,41 @@ def make_model_layout(
         if column.key in widths:
             places.append(ModelPlace(column.key, column.title, x, widths[column.key], column.align))
             x += widths[column.key] + gap
-    columns = _place_machines(machines, x, room - x)
+    prefix, columns = place_machines(machines, x, room - x)
     if columns:
         x = columns[-1].start + columns[-1].width + gap
         if room - x >= NOTE_MIN:
             places.append(ModelPlace("note", "note", x, room - x, "left"))
     elif room - x >= _LIST_MIN:
-        places += _list_and_note(machines, x, room - x, gap)
-    return ModelLayout(width, tuple(places), columns, gap, interval_s, glyphs)
+        prefix = common_prefix([clean(name) for name in machines])
+        places += _list_and_note(machines, prefix, x, room - x, gap)
+    return ModelLayout(width, tuple(places), columns, gap, interval_s, glyphs, prefix)
 
 
-def _list_and_note(machines: Sequence[str], x: int, room: int, gap: int) -> list[ModelPlace]:
-    names = sum(cell_width(clean(name)) + 4 for name in machines)
+def _list_and_note(machines: Sequence[str], prefix: str, x: int, room: int, gap: int) -> list[ModelPlace]:
+    names = sum(cell_width(clean(name)) - cell_width(prefix) + 4 for name in machines)
     note = max(0, min(room // 2, 60))
     list_width = min(room, max(_LIST_MIN, names))
     if room - list_width - gap < NOTE_MIN:
         list_width = room - note - gap if note >= NOTE_MIN else room
-    places = [ModelPlace("machines", "machines", x, list_width, "left")]
+    title = f"machines {prefix}…" if prefix else "machines"
+    places = [ModelPlace("machines", title, x, list_width, "left")]
     rest = room - list_width - gap
     if rest >= NOTE_MIN:
         places.append(ModelPlace("note", "note", x + list_width + gap, rest, "left"))
     return places
 
 
-def _place_machines(machines: Sequence[str], x: int, room: int) -> tuple[MachineColumn, ...]:
-    """A column for each machine where all fit. Names one can read come before comfort for the note, a note
-    before names of two or three letters."""
-    names = [clean(name) for name in machines]
-    if not names:
-        return ()
-    most = min(MACHINE_MAX, max(map(cell_width, names)))
-    with_note = room - NOTE_MIN - 2
-    for space, least in (
-        (room - NOTE_COMFORT - 2, _READABLE),
-        (with_note, _READABLE),
-        (room, _READABLE),
-        (with_note, 2),
-        (room, 2),
-    ):
-        for width in range(min(most, space // len(names) - 1), min(least, most) - 1, -1):
-            titles = short_names(names, width)
-            if titles is not None and (width > 2 or all(title.isdigit() for title in titles)):
-                return tuple(
-                    [
-                        MachineColumn(machine, title, x + place * (width + 1), width)
-                        for place, (machine, title) in enumerate(zip(machines, titles, strict=True))
-                    ]
-                )
-    return ()
-
-
-def short_names(names: Collection[str], width: int) -> list[str] | None:
-    """Names that fit a width and are still told apart; None where that cannot be: `gpu-07` is `g07`."""
-    found = [_short_name(name, width) for name in names]
-    return found if len(set(found)) == len(names) else None
-
-
-def _short_name(name: str, width: int) -> str:
-    """The start of a name and the number at its end, which tells machines of a rack apart."""
-    if cell_width(name) <= width:
-        return name
-    number = name[len(name.rstrip("0123456789")) :]
-    if not number or len(number) >= width:
-        return clip(number or name, width, "").rstrip("-_. ") if len(number) <= width else number[-width:]
-    return clip(name[: -len(number)], width - len(number), "").rstrip("-_. ") + number
+def prefix_line(left: Cells, layout: ModelLayout) -> Cells:
+    """The line above the header: what is said there anyway, and over the matrix what its titles leave out."""
+    if not layout.prefix or not layout.machines:
+        return left
+    start, end = layout.machines[0].start, layout.machines[-1].start + layout.machines[-1].width
+    glyphs = layout.glyphs
+    rule = glyphs.rule * max(0, end - start - cell_width(layout.prefix) - 1)
+    over: Cells = (Cell(layout.prefix, "title"), Cell(" " if rule else ""), Cell(rule, "faint"))
+    over = fit_cells(over, end - start, "left", glyphs.ellipsis)
+    return at_places([(0, fit_cells(left, start - 1, "left", glyphs.ellipsis)), (start, over)], layout)
 
 
 def model_header(layout: ModelLayout, sort_key: str | None = None, *, is_descending: bool = False) -> Cells:
@@ -219,7 +189,7 @@ def model_header(layout: ModelLayout, sort_key: str | None = None, *, is_descend
     glyphs = layout.glyphs
     pieces: list[tuple[int, Cells]] = []
     for place in layout.places:
-        title = " " * INDENT + place.title if place.key == "model" else place.title
+        title = " " * INDENT + place.title if place.key == "model" else glyphs.plain(place.title)
         if place.key == sort_key or (place.key == "note" and sort_key == "spare"):
             arrow = glyphs.descending if is_descending else glyphs.ascending
             shown = f"{title} {arrow}"

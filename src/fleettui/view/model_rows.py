@@ -181,7 +181,7 @@ def _list_cells(line: ModelLine, layout: ModelLayout, width: int) -> Cells:
     used = 0
     holdings = _ordered(line.holdings)
     for index, holding in enumerate(holdings):
-        name = clean(holding.machine)
+        name = clean(holding.machine)[len(layout.prefix) :]
         sign = holding_sign(holding, layout)
         is_dim = not holding.is_live or holding.state in {"installed", "cloud"}
         piece = (Cell("  " if cells else ""), sign, Cell(f" {name}", "dim" if is_dim else "plain"))

@@ -38,6 +38,8 @@ class Question:
     """Tab: the text completed as far as it can be."""
     history: Sequence[str] = ()
     """What was typed before, oldest first."""
+    on_step: Callable[[int], None] | None = None
+    """Up (-1) and Down (1) move in what is listed, not in the history."""
 
 
 class Prompt(Vertical):
@@ -142,6 +144,9 @@ class Prompt(Vertical):
     def _step(self, step: int) -> None:
         """Through the history; behind its newest line stands what was being typed."""
         if self.question is None:
+            return
+        if self.question.on_step is not None:
+            self.question.on_step(step)
             return
         history = self.question.history
         place = self._place + step

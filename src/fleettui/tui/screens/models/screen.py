@@ -14,7 +14,7 @@ from fleettui.tui.screens.models.table import ModelTable
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
-from fleettui.view.model_layout import ModelLayout, make_model_layout, model_header
+from fleettui.view.model_layout import ModelLayout, make_model_layout, model_header, prefix_line
 from fleettui.view.model_matrix import ModelIndex, ModelLine
 from fleettui.view.model_summary import legend_cells, models_state, models_summary, no_model
 from fleettui.view.text import cell_width
@@ -100,7 +100,8 @@ class ModelsScreen(ChoosingModels):
         """Summary, filter, legend, and why there are no rows."""
         listing, width, is_low = self.listing, self.size.width, self.size.height < _LOW
         self.query_one("#summary", CellBlock).show_cells(self._summary_cells(now, layout))
-        state = models_state(listing.filter.text, listing.matching, len(self.lines), listing.order, layout)
+        said = models_state(listing.filter.text, listing.matching, len(self.lines), listing.order, layout)
+        state = prefix_line(said, layout)
         # Where there is room a blank line stands there, so that nothing moves.
         self.query_one("#shown", CellBlock).show_cells(*([state] if state or not is_low else []))
         legend = (Cell("   "), *legend_cells(layout.glyphs, width - 4))
