@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 
 from fleettui.cli import diagnostics
+from fleettui.cli.catalog import with_own_catalog
 from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.routing import decide_route, reject_unreachable
 from fleettui.fleet.leasing import LeasedRoute, decide_with_lease
@@ -70,7 +71,8 @@ class RouteState:
             self.last_fleet = stored.fleet
             if max_age_s == 0 or not stored.is_fresh(now, max_age_s):
                 return None
-            return with_present_flags(self.store, folder, stored.fleet)
+            fleet = with_present_flags(self.store, folder, stored.fleet)
+            return with_own_catalog(fleet, self.folders)
         except StoreError as error:
             diagnostics.say_error("route", f"{error}; polling instead")
             return None
