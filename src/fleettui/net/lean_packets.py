@@ -25,6 +25,7 @@ class KeptKeyGcm(GCMEncryption):
         self._aead = AESGCM(key)
         self._fixed = iv[:4]
         self._counter = int.from_bytes(iv[4:], "big")
+        self._opened: bytes | None = None
 
     @classmethod
     def new(
@@ -52,11 +53,26 @@ class KeptKeyGcm(GCMEncryption):
         self, seq: int, first: bytes, rest: bytes, header_len: int, mac: bytes
     ) -> bytes | None:
         """The packet's content; None where the tag does not fit."""
+        if self._opened is not None:
+            return self.take_opened()
         sealed = b"".join((first[header_len:], rest, mac))
         try:
             return self._aead.decrypt(self._next_nonce(), sealed, first[:header_len])
         except InvalidTag:
             return None
+
+    def open_ahead(self, header: bytes, sealed: bytes) -> bytes | None:
+        """The content of the next packet, kept until it is taken; None where the tag does not fit."""
+        try:
+            self._opened = self._aead.decrypt(self._next_nonce(), sealed, header)
+        except InvalidTag:
+            return None
+        return self._opened
+
+    def take_opened(self) -> bytes | None:
+        """Let go of the packet that was opened ahead."""
+        opened, self._opened = self._opened, None
+        return opened
 
 
 @cache

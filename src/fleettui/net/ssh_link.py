@@ -13,7 +13,8 @@ from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused, clean_line
 from fleettui.net.http1 import MAX_BODY_BYTES
 from fleettui.net.jumps import Jump
-from fleettui.net.lean_packets import forget_command, send_lean, skip_packet_log
+from fleettui.net.lean_channels import make_lean, receive_lean
+from fleettui.net.lean_packets import forget_command, send_lean
 from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
@@ -61,7 +62,7 @@ class SshLoop:
     def connection_made(self, channel: Any) -> None:
         self._channel = channel
         self.is_open = True
-        skip_packet_log(channel)
+        make_lean(channel)
 
     def session_started(self) -> None: ...
 
@@ -155,6 +156,7 @@ class SshLink:
         self._login, self._on_lost, self._where = login, on_lost, login.where
         login.client.on_lost = self._lose
         send_lean(login.connection)
+        receive_lean(login.connection)
         if login.connection.is_closed():
             self._lose(None)
 
@@ -304,7 +306,7 @@ class SshLink:
         try:
             connection = self._connection()
             channel, _ = await finish_or_drop(connection.create_connection(factory, host, port))  # type: ignore[arg-type]
-            skip_packet_log(channel)
+            make_lean(channel)
         except LinkError as error:
             raise HttpFailure("lost", error.text) from None
         except asyncssh.ChannelOpenError as error:
