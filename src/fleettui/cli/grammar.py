@@ -97,6 +97,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog="fleettui")
     _add_status(commands, options)
     _add_route(commands, options)
+    _add_fit(commands, options)
     _add_pick(commands, options)
     _add_maintenance(commands, options)
     _add_machines(commands, options)
@@ -185,6 +186,12 @@ def _add_route(commands: Any, options: argparse.ArgumentParser) -> None:
         "model", nargs="?", metavar="MODEL", help="name[:tag]; `x` is `x:latest`, case does not matter"
     )
     _add_options(parser, ROUTE_OPTIONS)
+
+
+def _add_fit(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.fit_grammar import CODES, DESCRIPTION, add_fit_options
+
+    add_fit_options(_add(commands, "fit", options, DESCRIPTION, CODES), _argument_type)
 
 
 def _add_pick(commands: Any, options: argparse.ArgumentParser) -> None:

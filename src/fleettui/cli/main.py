@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 _TITLES = frozenset(
-    {"status", "route", "pick", "machines", "maintenance", "config", "events", "logs", "demo"}
+    {"status", "route", "fit", "pick", "machines", "maintenance", "config", "events", "logs", "demo"}
 )
 
 
@@ -105,6 +105,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.completion import completion_command
 
         return completion_command
+    if arguments.command == "fit":
+        from fleettui.cli.fit import fit_command
+
+        return fit_command
     if arguments.command == "pick":
         from fleettui.cli.pick import pick_command
 

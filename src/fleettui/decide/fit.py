@@ -47,6 +47,10 @@ class Fit:
     forecast: Maybe[OllamaForecast] = Unknown("not an Ollama")
     """What Ollama itself predicts; it may evict or spread where there is no need to."""
     notes: tuple[str, ...] = ()
+    needed_bytes: int = 0
+    """VRAM on those cards, what cannot be divided among them included; of an offload on all of them."""
+    free_bytes: int = 0
+    """Free on those cards, once the evicted copies are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +85,19 @@ def judge_room(room: Room, need: ModelNeed) -> Fit:
     place = find_place(room.cards, need)
     if place is not None:
         verdict: FitVerdict = "one_gpu" if len(place.gpus) == 1 else "several_gpus"
-        return Fit(verdict, _say_place(place), need, place.gpus)
+        return _with_place(Fit(verdict, _say_place(place), need, place.gpus), place)
     for count in range(1, len(room.idle) + 1):
         victims = room.idle[:count]
         place = _place_without(room.cards, victims, need)
         if place is not None:
             names = tuple(copy.name for copy in victims)
             text = f"{_say_place(place)} once {', '.join(names)} is evicted"
-            return Fit("evictions", text, need, place.gpus, names)
+            return _with_place(Fit("evictions", text, need, place.gpus, names), place)
     return _judge_offload(room, need)
+
+
+def _with_place(fit: Fit, place: _Place) -> Fit:
+    return replace(fit, needed_bytes=place.needed_bytes, free_bytes=place.free_bytes)
 
 
 def find_place(cards: tuple[CardRoom, ...], need: ModelNeed, loose_bytes: int = 0) -> _Place | None:
@@ -128,17 +136,19 @@ def _judge_offload(room: Room, need: ModelNeed) -> Fit:
     on_gpu = min(need.shared_bytes, max([sum(joined) + loose, *alone])) if cards else 0
     # It failed for less than a layer: then one layer has to go.
     rest = max(need.shared_bytes - on_gpu, min(need.shared_bytes, max(1, need.layer_bytes)))
-    have = f"{_gib(sum(card.free_bytes for card in cards) + loose)} GiB VRAM free" if cards else "no GPU"
+    free, needed = sum(card.free_bytes for card in cards) + loose, need.total_bytes(len(cards))
+    have = f"{_gib(free)} GiB VRAM free" if cards else "no GPU"
     have += " once all idle copies are evicted" if names and cards else ""
-    text = f"needs {_gib(need.total_bytes(len(cards)))} GiB, {have}; {_gib(rest)} GiB for main memory"
+    text = f"needs {_gib(needed)} GiB, {have}; {_gib(rest)} GiB for main memory"
+    made = Fit("no", text, need, ram_bytes=rest, needed_bytes=needed, free_bytes=free)
     if isinstance(room.ram_bytes, Unknown):
-        return Fit("unknown", f"{text}: {room.ram_bytes.reason}", need, ram_bytes=rest)
-    text += f", {_gib(room.ram_bytes)} free there"
+        return replace(made, verdict="unknown", text=f"{text}: {room.ram_bytes.reason}")
+    made = replace(made, text=f"{text}, {_gib(room.ram_bytes)} free there")
     if rest > room.ram_bytes:
-        return Fit("no", text, need, ram_bytes=rest)
+        return made
     if not on_gpu:
-        return Fit("cpu_offload", text, need, ram_bytes=rest)
-    return Fit("cpu_offload", text, need, tuple(card.index for card in cards), names, rest)
+        return replace(made, verdict="cpu_offload")
+    return replace(made, verdict="cpu_offload", gpus=tuple(card.index for card in cards), evicted=names)
 
 
 def _notes(fit: Fit, told: Maybe[OllamaForecast], need: ModelNeed, room: Room) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class SeenCopy:
     """VRAM that the same weights took somewhere, all of them on GPUs."""
 
     vram_bytes: int
-    """Everything, the engine's own context on the GPU included."""
+    """Measured: everything. As an engine reports it (`/api/ps`): without the CUDA context of each card."""
     context: int
     parallel: int | None = None
     """None: not known, taken as the one that is asked for."""
@@ -68,7 +68,9 @@ class ModelFacts:
     shape: Maybe[ModelShape] = NOT_TOLD
     file_bytes: Maybe[int] = NOT_TOLD
     measured: tuple[SeenCopy, ...] = ()
+    """By the difference in free VRAM around a load of ours."""
     elsewhere: tuple[SeenCopy, ...] = ()
+    """As engines report them."""
     catalog_bytes: Maybe[int] = NOT_TOLD
 
 
@@ -113,11 +115,11 @@ def find_need(facts: ModelFacts, use: ContextUse) -> Maybe[ModelNeed]:
         return need
     need = _from_copies(facts, facts.elsewhere, use, "other machine")
     if need is not None:
-        return _at_least(need, facts, facts.measured, use)
+        return _at_least(need, facts, use)
     for guess in (_from_tensors, _from_catalog, _from_file):
         need = guess(facts, use)
         if need is not None:
-            return _at_least(need, facts, (*facts.measured, *facts.elsewhere), use)
+            return _at_least(need, facts, use)
     return Unknown("neither tensors nor file size are known")
 
 
@@ -173,10 +175,11 @@ def _from_copy(facts: ModelFacts, copy: SeenCopy, use: ContextUse, basis: NeedBa
     """What was seen, less its cache, plus the cache asked for; without a formula only for what is no more."""
     seen = adjust_use(facts, _use_of(copy, use))
     per_gpu = per_gpu_bytes(facts.shape, use)
-    shared = _shared_of(facts, copy, use)
+    shared = _shared_of(facts, copy, use, is_reported=basis == "other machine")
     old, new = _cache_bytes(facts.shape, seen), _cache_bytes(facts.shape, use)
     words = f"{_gib(copy.vram_bytes)} GiB {'measured' if basis == 'measured' else 'seen'}"
     words += f"{f' on {copy.where}' if copy.where else ''} at {_say(seen)}"
+    words += f" + CUDA {_gib(CUDA_CONTEXT_BYTES)} per GPU" if basis == "other machine" else ""
     words += ", parallel assumed" if copy.parallel is None else ""
     if isinstance(old, Unknown) or isinstance(new, Unknown):
         is_no_more = use.context <= seen.context and use.parallel <= seen.parallel and use.types == seen.types
@@ -249,16 +252,20 @@ def _from_file(facts: ModelFacts, use: ContextUse) -> ModelNeed | None:
     return ModelNeed(shared, per_gpu_bytes(facts.shape, use), "file size", words)
 
 
-def _shared_of(facts: ModelFacts, copy: SeenCopy, use: ContextUse) -> int:
+def _shared_of(facts: ModelFacts, copy: SeenCopy, use: ContextUse, *, is_reported: bool) -> int:
     """Weights and cache of what was seen."""
     seen = adjust_use(facts, _use_of(copy, use))
-    return max(0, copy.vram_bytes - copy.gpus * per_gpu_bytes(facts.shape, seen))
+    beside = per_gpu_bytes(facts.shape, seen) - (CUDA_CONTEXT_BYTES if is_reported else 0)
+    return max(0, copy.vram_bytes - copy.gpus * beside)
 
 
-def _at_least(need: ModelNeed, facts: ModelFacts, copies: tuple[SeenCopy, ...], use: ContextUse) -> ModelNeed:
+def _at_least(need: ModelNeed, facts: ModelFacts, use: ContextUse) -> ModelNeed:
     """No less than was seen at a shorter context, where nothing says how it grows."""
-    shorter = [copy for copy in copies if copy.context <= use.context and copy.types == use.types]
-    least = max((_shared_of(facts, copy, use) for copy in shorter), default=0)
+    least = 0
+    for copies, is_reported in ((facts.measured, False), (facts.elsewhere, True)):
+        for copy in copies:
+            if copy.context <= use.context and copy.types == use.types:
+                least = max(least, _shared_of(facts, copy, use, is_reported=is_reported))
     if least <= need.shared_bytes:
         return need
     return replace(need, shared_bytes=least, text=f"{need.text}; no less than was seen: {_gib(least)} GiB")

@@ -68,5 +68,10 @@ EVERYTHING = Needs()
 
 ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False)
 
+FITTING = Needs(rates=False, disks=False, condition=False)
+"""What tells whether a model fits: memory and cards, what lies on them, what engines hold."""
+
+ENGINES = Needs(facts=False, rates=False, disks=False, gpu=False, processes=False, condition=False)
+
 CHOOSING = Needs(rates=False, disks=False, processes=False, condition=False)
 """What an operator chooses a machine by: free VRAM, models, whether it is well."""
