@@ -11,13 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import NOW
+from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.routing import decide_route
 from fleettui.model.gpu import GpuCard, GpuFault, GpuProblem, GpuReading
+from fleettui.model.lease import Lease
 from fleettui.model.machine import DeclaredGpu, EngineEndpoint, EngineKind, Machine
 from fleettui.model.ollama_settings import NOT_SET, OllamaSettings
 from fleettui.model.readings import (
+    CopyUse,
     EngineReading,
     EngineState,
+    EngineTraits,
     InstalledModel,
     LoadedModel,
     MemoryReading,
@@ -135,6 +139,8 @@ ENGINES = st.builds(
     running=UNKNOWN | st.integers(0, 2),
     waiting=UNKNOWN | st.integers(0, 2),
     error=st.none() | st.just("busy: 3 in the queue"),
+    traits=st.none() | st.builds(EngineTraits, slots=UNKNOWN | st.integers(1, 3)),
+    uses=some(st.builds(CopyUse, name=NAMES, used_at=st.floats(NOW - 600, NOW))),
 )
 STATUSES = st.builds(
     SourceStatus,
@@ -202,6 +208,9 @@ QUERIES = st.builds(
     tags=mostly(st.just(()), st.just(("home",))),
     exclude=mostly(st.just(()), st.just(("ada",))),
     max_age_s=st.sampled_from([None, 60.0]),
+    allow_pull=st.booleans(),
+    sticky=st.sampled_from([None, "chat 7"]),
+    takes_lease=st.booleans(),
 )
 
 
@@ -217,6 +226,12 @@ def test_decisions_are_the_same(machines: list[MachineSnapshot], query: RouteQue
     fleet = FleetSnapshot(1, NOW, 2.0, tuple(machines), (), "/etc/fleet")
     part = replace(fleet, machines=tuple(map(routed_part, machines)))
     assert repr(decide_route(part, query, NOW)) == repr(decide_route(fleet, query, NOW))
+    leases = tuple(
+        Lease(f"l{port}", "ada", port, "ollama", "x:latest", "cold", NOW - 5, NOW + 60, 4096)
+        for port in (11434, 8000)
+    )
+    known = RouteKnowledge(leases, load_rates={"gpu2": 2e9})
+    assert repr(decide_route(part, query, NOW, known)) == repr(decide_route(fleet, query, NOW, known))
 
 
 def test_the_rest_is_as_if_never_read() -> None:

@@ -131,7 +131,7 @@ class LoadPlanner:
 
         `is_busy`: something on the engine shows signs of work.
         """
-        use = self._use_of(snapshot, engine, installed)
+        use = self._use_of(snapshot, engine)
         facts = self._needs.facts_of(installed.digest, installed.size_bytes, self._inquiry.asked.model)
         need = self._needs.find(facts, use.use)
         if isinstance(need, Unknown):
@@ -167,16 +167,12 @@ class LoadPlanner:
         verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
         return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
 
-    def _use_of(
-        self, snapshot: MachineSnapshot, engine: EngineReading, installed: InstalledModel
-    ) -> OllamaUse:
+    def _use_of(self, snapshot: MachineSnapshot, engine: EngineReading) -> OllamaUse:
         """How the engine would load it. Machines with the same settings and VRAM have it in common."""
         context = self._inquiry.query.context
         if engine.kind != "ollama":
-            most = Unknown() if installed.traits is None else installed.traits.max_context
-            if context is None:
-                context = _SMALLEST_CONTEXT if isinstance(most, Unknown) else most
-            return self._uses.setdefault(context, OllamaUse(ContextUse(context)))
+            tokens = _SMALLEST_CONTEXT if context is None else context
+            return self._uses.setdefault(tokens, OllamaUse(ContextUse(tokens)))
         settings = settings_of(snapshot, engine.port)
         key = (settings, vram_sum(snapshot).total_mib if context is None else None, snapshot.gpu is None)
         use = self._uses.get(key)

@@ -12,7 +12,9 @@ from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.machine import DeclaredGpu, Machine
 from fleettui.model.ollama_settings import NOT_SET, OllamaSettings
 from fleettui.model.readings import (
+    CopyUse,
     EngineReading,
+    EngineTraits,
     InstalledModel,
     LoadedModel,
     ModelTraits,
@@ -102,6 +104,8 @@ class RoutingEncoder:
                     _engine_values(engine),
                     _each(engine.loaded, _loaded_values),
                     _each(engine.installed, _installed_values),
+                    [(use.name, use.used_at) for use in engine.uses],
+                    None if engine.traits is None else engine.traits.slots,
                 )
                 for engine in engines
             ]
@@ -180,7 +184,7 @@ def _gpu(cards: Any, faults: Any, problem: Any, is_stale: Any) -> GpuReading:
     return GpuReading(tuple(map(_card, cards)), tuple(faults), problem=problem, is_stale=is_stale)
 
 
-def _engine(values: Any, loaded: Any, installed: Any) -> EngineReading:
+def _engine(values: Any, loaded: Any, installed: Any, uses: Any, slots: Any) -> EngineReading:
     kind, port, state, running, waiting, error = values
     return EngineReading(
         kind,
@@ -191,6 +195,8 @@ def _engine(values: Any, loaded: Any, installed: Any) -> EngineReading:
         running=running,
         waiting=waiting,
         error=error,
+        traits=None if slots is None else EngineTraits(slots=slots),
+        uses=tuple([CopyUse(*use) for use in uses]),
     )
 
 
