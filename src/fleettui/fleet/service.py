@@ -165,13 +165,14 @@ class FleetService:
         return self.bus.subscribe(subscriber)
 
     async def start(self) -> None:
-        """Read the machine files and begin polling."""
+        """Read the machine files and the catalog, and begin polling."""
         self._started_at = self._clock()
         if self._gate is not None:
             await self._gate.load()
         if self.flags is not None:
             await self.flags.follow()
         self._apply(self._folder.refresh())
+        self._catalog.follow()
         self._publisher.publish_all()
         self.events.start(self.bus)
         self._cycle_task = asyncio.create_task(self._cycle(), name="fleet cycle")
