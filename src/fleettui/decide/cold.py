@@ -157,7 +157,7 @@ class ColdJudge:
         best, summed = free.best_mib, free.sum_mib
         assert not isinstance(best, Unknown) and not isinstance(summed, Unknown)  # noqa: S101, PT018
         if query.min_free_vram_mib > 0:
-            is_spanning = told.mib > best or query.free_scope == "host"
+            is_spanning = summed > best < told.mib or query.free_scope == "host"
             have = summed if is_spanning else best
             have += sum(known_or(copy.vram_bytes, 0) for copy in plan.victims) // _MIB
             wanted = told.mib + query.min_free_vram_mib
