@@ -199,20 +199,26 @@ class LlamaServer:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     @contextlib.contextmanager
-    def busy(self, requests: int = 1) -> Iterator[None]:
-        """Within, that many requests are in work: streams that go on until they are closed."""
+    def busy(self, requests: int = 1, queued: int = 0) -> Iterator[None]:
+        """Within, `requests` are in work: streams that go on until they are closed. `queued` more are sent
+        without waiting for an answer: with every slot taken they wait."""
         connections = [self._begin_stream() for _ in range(requests)]
+        connections += [self._send_stream() for _ in range(queued)]
         try:
             yield
         finally:
             for connection in connections:
                 connection.close()
 
-    def _begin_stream(self) -> http.client.HTTPConnection:
+    def _send_stream(self) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         body = {"prompt": "a", "stream": True, "n_predict": 10**6, "ignore_eos": True, "cache_prompt": False}
         headers = {"Content-Type": "application/json", **self._headers}
         connection.request("POST", "/completion", json.dumps(body), headers)
+        return connection
+
+    def _begin_stream(self) -> http.client.HTTPConnection:
+        connection = self._send_stream()
         answer = connection.getresponse()
         if answer.status != 200:
             raise RuntimeError(f"HTTP {answer.status}: {answer.read()[:300]!r}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from fleettui.model.machine import EngineEndpoint
-from fleettui.net.link import Header
+from fleettui.net.link import Header, HttpAnswer
 
 MAX_KEY = 4096
 
@@ -26,6 +26,15 @@ class EngineKey:
         self.headers: tuple[Header, ...] = (("Authorization", f"Bearer {key}"),) if key else ()
         self.problem = problem
         """In the operator's words; None: none is wanted, or it is there."""
+
+    def strip(self, answer: HttpAnswer) -> HttpAnswer:
+        """The answer without the key: a proxy may repeat it in its error, which is shown and stored."""
+        if not self.headers:
+            return answer
+        key = self.headers[0][1].removeprefix("Bearer ")
+        headers = tuple((name, value.replace(key, "***")) for name, value in answer.headers)
+        body = answer.body.replace(key.encode(), b"***")
+        return HttpAnswer(answer.status, headers, body, answer.received_at)
 
     def __repr__(self) -> str:
         return f"<EngineKey {self.variable}>"

@@ -18,6 +18,9 @@ from fleettui.probes.engines.draft import without_load
 TIMEOUTS_TO_DOWN = 3
 """In a row: an engine under load answers late, which its source says meanwhile."""
 
+NO_ANSWER = 0
+"""In place of a status: none came."""
+
 
 def path_name(endpoint: EngineEndpoint, path: str) -> str:
     """`ollama:11434/api/ps`: one question to one engine of a machine."""
@@ -64,11 +67,13 @@ class EngineRecord:
 
         So it is where a resident model is not in the installed list, and where the engine is back.
         """
-        if path in self._busy:
-            self._take_busy(path, answer, way)
-            return True
         if isinstance(answer, HttpFailure):
             self._fail(path, answer, way, now)
+            return True
+        if self.key is not NO_KEY:
+            answer = self.key.strip(answer)
+        if path in self._busy:
+            self._take_busy(path, answer, way)
             return True
         before = self.reading
         is_vital = path in self._vital
@@ -124,22 +129,23 @@ class EngineRecord:
             self.reading = without_load(self.reading, "asked only while somebody wants it")
         self._knows_busy = False
 
-    def _take_busy(self, path: str, answer: HttpAnswer | HttpFailure, way: AskedBy) -> None:
-        if isinstance(answer, HttpFailure):
-            self._busy = {}
-            if self.reading is not None:
-                self.reading = without_load(self.reading, answer.text)
-            return
+    def _take_busy(self, path: str, answer: HttpAnswer, way: AskedBy) -> None:
         self._busy[path] = answer
         found = {asked: taken for asked, taken in self._busy.items() if taken is not None}
-        if len(found) == len(self._busy):
-            self._busy = {}
+        if len(found) < len(self._busy) or self.reading is None:
+            return
+        self._busy = {}
+        if any(taken.status == NO_ANSWER for taken in found.values()):
+            self.reading = without_load(self.reading, "not every model answered")
+        else:
             self.reading = self.probe.read_answers(self.endpoint.port, found, self.reading, way)
 
     def _fail(self, path: str, failure: HttpFailure, way: AskedBy, now: float) -> None:
         """No answer at all: a vital question takes the engine down, another costs its own part."""
         if path not in self._vital:
-            if path in self._load and self.reading is not None:
+            if path in self._busy:
+                self._take_busy(path, HttpAnswer(NO_ANSWER, (), b"", now), way)
+            elif path in self._load and self.reading is not None:
                 self.reading = without_load(self.reading, failure.text)
             return
         is_up = self.reading is not None and self.reading.is_answering
