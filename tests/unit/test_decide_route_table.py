@@ -53,7 +53,7 @@ def box(
 ) -> MachineSnapshot:
     """A machine with so much free on its cards and these copies; `gib`: size of the asked model's file."""
     cards = [make_card(index, free_gib=size, total_gib=48.0) for index, size in enumerate(free)]
-    installed = [make_installed(copy.name, digest=copy.digest) for copy in loaded]
+    installed = [make_installed(copy.name, digest=copy.digest, size_bytes=copy.size_bytes) for copy in loaded]
     if gib is not None:
         installed.append(make_installed(gib=gib))
     uses = tuple(CopyUse(copy, NOW - seconds) for copy, seconds in (idle_s or {}).items())
