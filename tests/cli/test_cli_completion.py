@@ -15,7 +15,7 @@ import pytest
 from cli_runner import SRC, Cli, write_machine
 
 from fleettui.model.machine import EngineEndpoint, Machine
-from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
+from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel, ModelTraits
 from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot
 from fleettui.store.database import Store
 from fleettui.store.snapshots import save_snapshot
@@ -46,7 +46,7 @@ def shell_environment(tmp_path: Path, machines_dir: Path) -> dict[str, str]:
         kind="ollama",
         port=11434,
         state="ok",
-        loaded=(LoadedModel("llama3.1:8b", "ollama"),),
+        loaded=(LoadedModel("llama3.1:8b", "ollama", traits=ModelTraits(adapters=("sql-lora",))),),
         installed=(InstalledModel("llama3.1:70b", "ollama"), InstalledModel("qwen3:8b", "ollama")),
     )
     machine = MachineSnapshot(
@@ -60,12 +60,17 @@ def shell_environment(tmp_path: Path, machines_dir: Path) -> dict[str, str]:
     store = Store.open(str(tmp_path / "state"))
     save_snapshot(store, fleet, {"ada"}, written_at=written_at)
     store.close()
+    catalog = tmp_path / "catalog"
+    catalog.mkdir()
+    names = "{ollama: QWEN3:8b, vllm: org/voice}"
+    (catalog / "models.yaml").write_text(f"models: {{voice: {{names: {names}}}}}\n")
     return {
         **os.environ,
         "PATH": f"{folder}:{os.environ['PATH']}",
         "PYTHONPATH": SRC,
         "FLEETTUI_MACHINES": str(machines_dir),
         "FLEETTUI_STATE_DIR": str(tmp_path / "state"),
+        "FLEETTUI_CATALOG": str(catalog),
     }
 
 
@@ -96,6 +101,9 @@ def run(command: list[str], environment: dict[str, str]) -> str:
         ("fleettui route x --tag ", {"edge "}),
         ("fleettui route ll", {"llama3.1:8b", "llama3.1:70b"}),
         ("fleettui --route q", {"qwen3:8b "}),
+        ("fleettui route vo", {"voice "}),
+        ("fleettui pick or", {"org/voice "}),
+        ("fleettui fit sq", {"sql-lora "}),
         ("fleettui pick ll", {"llama3.1:8b", "llama3.1:70b"}),
         ("fleettui pick --format u", {"url "}),
         ("fleettui --route=q", {"qwen3:8b "}),

@@ -2,7 +2,7 @@
 
 The shell starts `fleettui` itself with `_ARGCOMPLETE` set; what can be completed comes from the grammar,
 names of machines from the `name:` lines of their files (no YAML is parsed), models and tags from the last
-snapshot. Nothing is asked of a machine.
+snapshot, models from the catalog too. Nothing is asked of a machine.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from argcomplete.shell_integration import shellcode
 from fleettui.cli import output
 from fleettui.cli.errors import EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.model.catalog import EMPTY_CATALOG, Catalog, catalog_names
+from fleettui.model.names import canonical_name
+from fleettui.model.readings import InstalledModel, LoadedModel
 from fleettui.model.snapshot import FleetSnapshot
-from fleettui.model.unknown import Unknown
 
 MAX_FILES = 1000
 HEAD_BYTES = 4096
@@ -150,18 +152,35 @@ def _stored(arguments: argparse.Namespace) -> FleetSnapshot | None:
 
 
 def _models(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """Every name by which a model may be asked for, each once."""
     fleet = _stored(parsed_args)
-    if fleet is None:
-        return []
-    loaded = {copy.name for machine in fleet.machines for copy in machine.loaded}
-    installed = {
-        model.name
-        for machine in fleet.machines
-        for engine in machine.engines
-        if not isinstance(engine.installed, Unknown)
-        for model in engine.installed
-    }
-    return sorted(name for name in loaded | installed if name.isprintable())
+    names: list[str] = []
+    for machine in () if fleet is None else fleet.machines:
+        listed: list[LoadedModel | InstalledModel] = [*machine.loaded, *machine.installed]
+        for model in listed:
+            names.append(model.name)
+            names += [name for further in model.names or () for name in further]
+        names += machine.machine.models
+    names += catalog_names(_catalog(parsed_args, fleet))
+    spelled: dict[str, str] = {}
+    for name in names:
+        spelled.setdefault(canonical_name(name), name)
+    return sorted(name for name in spelled.values() if name.isprintable())
+
+
+def _catalog(arguments: argparse.Namespace, fleet: FleetSnapshot | None) -> Catalog:
+    """The one in the folder, else the stored one; YAML is read only where that folder's is not stored."""
+    stored = EMPTY_CATALOG if fleet is None else fleet.catalog
+    folders = _folders(arguments)
+    if folders is None or folders.catalog_dir is None:
+        return stored
+    path = Path(folders.catalog_dir, "models.yaml")
+    if stored.file == str(path) or not path.exists():
+        return stored
+    from fleettui.config.catalog_folder import load_catalog_files
+
+    own = load_catalog_files(folders.catalog_dir).catalog
+    return own if own.file else stored
 
 
 def _tags(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
