@@ -12,11 +12,11 @@ from fleettui.model.lease import Lease
 from fleettui.store.database import Store
 from fleettui.store.leases import (
     drop_leases,
-    extend_lease,
     load_leases,
     new_lease_id,
     release_lease,
     take_lease,
+    turn_resident,
 )
 from fleettui.store.load_rates import load_load_rates, record_load_rate
 
@@ -75,15 +75,25 @@ def test_fleets_never_mix_and_a_link_is_the_folder_it_leads_to(tmp_path: Path) -
         assert release_lease(store, str(tmp_path / "real"), FULL.id)
 
 
-def test_released_once_and_extended_while_it_holds(tmp_path: Path) -> None:
+def test_released_once(tmp_path: Path) -> None:
     with Store.open(str(tmp_path)) as store:
         put(store, FULL, PLAIN)
-        assert extend_lease(store, FLEET, PLAIN.id, 1100.0)
-        assert extend_lease(store, FLEET, PLAIN.id, 1050.0), "never shortened"
-        assert load_leases(store, FLEET, 1001.0) == (FULL, replace(PLAIN, until=1100.0))
         assert drop_leases(store, FLEET, (FULL.id, "none")) == 1
         assert not release_lease(store, FLEET, FULL.id)
-        assert not extend_lease(store, FLEET, FULL.id, 2000.0)
+        assert load_leases(store, FLEET, 1001.0) == (PLAIN,)
+
+
+def test_a_load_that_is_done_reserves_nothing_and_the_lease_holds_also_where_it_was_over(
+    tmp_path: Path,
+) -> None:
+    loaded = replace(FULL, taken_at=1100.0, until=1110.0)
+    with Store.open(str(tmp_path)) as store:
+        put(store, FULL)
+        for _ in range(2):
+            turn_resident(store, FLEET, loaded)
+            expected = replace(loaded, kind="resident", vram_mib=0, gpu=None)
+            assert load_leases(store, FLEET, 1100.0) == (expected,)
+            release_lease(store, FLEET, FULL.id)
 
 
 def test_who_fails_to_choose_takes_none_and_leaves_the_file_free(tmp_path: Path) -> None:

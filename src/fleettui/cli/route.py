@@ -50,7 +50,7 @@ def route_command(arguments: Namespace) -> int:
 
             if not arguments.quiet:
                 diagnostics.say_all(route_lines(found.decision))
-            warm_chosen(state, found, is_quiet=arguments.quiet)
+            found = warm_chosen(state, found, is_quiet=arguments.quiet)
             _print(found, arguments, started_at)
         else:
             _print(found, arguments, started_at)
@@ -134,7 +134,7 @@ def _polled_fleet(state: RouteState, query: RouteQuery, arguments: Namespace) ->
     """What the machines say now; False: enough of them to decide, the rest was not waited for."""
     gc.enable()
     from fleettui.cli.polling import check_folder, poll_once, report_broken_files
-    from fleettui.fleet.needs import ROUTING
+    from fleettui.fleet.needs import AVOIDING_BUSY, ROUTING
 
     was_enough = False
 
@@ -148,7 +148,7 @@ def _polled_fleet(state: RouteState, query: RouteQuery, arguments: Namespace) ->
     )
     fleet = poll_once(
         state.folders,
-        ROUTING,
+        AVOIDING_BUSY if query.avoid_busy else ROUTING,
         arguments.deadline,
         is_told=False,
         is_enough=is_enough if may_end_early else None,

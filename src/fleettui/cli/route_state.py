@@ -34,7 +34,7 @@ class RouteState:
         self.lease_error: str | None = None
         """Why no lease was taken though one was wanted; None while all is well."""
         self._read_error: str | None = None
-        self._hold_s = hold_s
+        self.hold_s = hold_s
         self.store: Store | None = None
         self.last_fleet: FleetSnapshot | None = None
         """What is stored, however old."""
@@ -92,7 +92,7 @@ class RouteState:
                     store,
                     self.folders.machines_dir,
                     lambda leases, now: _decide(fleet, query, now, known, leases, unreachable),
-                    self._hold_s,
+                    self.hold_s,
                 )
             except StoreError as error:
                 self.lease_error = str(error)

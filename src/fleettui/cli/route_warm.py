@@ -16,17 +16,18 @@ from fleettui.fleet.leasing import LeasedRoute
 from fleettui.fleet.needs import ROUTING
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.fleet.warm_up import WarmedUp, WarmUpError, keep_measured, warm_up
+from fleettui.model.record import replace
 from fleettui.model.route import RouteCandidate
 from fleettui.store.database import Store, StoreError
-from fleettui.store.leases import extend_lease
+from fleettui.store.leases import turn_resident
 
 CONNECT_S = 20.0
 NOTE_EACH_S = 5.0
 """On a terminal and in a log alike."""
 
 
-def warm_chosen(state: RouteState, found: LeasedRoute, *, is_quiet: bool) -> None:
-    """Returns once the model is resident. Else raises CommandError, and the lease is given back."""
+def warm_chosen(state: RouteState, found: LeasedRoute, *, is_quiet: bool) -> LeasedRoute:
+    """The answer once the model is resident. Else raises CommandError, and the lease is given back."""
     gc.enable()
     chosen = found.decision.chosen
     assert chosen is not None  # noqa: S101 - the caller looked
@@ -51,9 +52,9 @@ def warm_chosen(state: RouteState, found: LeasedRoute, *, is_quiet: bool) -> Non
     if not done:
         _give_back(state, found)
         raise SystemExit(code)  # ended by a signal
-    _keep(state, found, done[0])
     if not is_quiet:
         diagnostics.say(done[0].text)
+    return _keep(state, found, done[0])
 
 
 async def _warm(folders: Folders, chosen: RouteCandidate, context: int | None, *, is_quiet: bool) -> WarmedUp:
@@ -95,13 +96,16 @@ def _give_back(state: RouteState, found: LeasedRoute) -> None:
         state.give_back(found.lease)
 
 
-def _keep(state: RouteState, found: LeasedRoute, warmed: WarmedUp) -> None:
-    """What was measured; and the lease holds as one on a resident copy does from now on."""
-    now, folder = time.time(), state.folders.machines_dir
+def _keep(state: RouteState, found: LeasedRoute, warmed: WarmedUp) -> LeasedRoute:
+    """Keep what was measured; from now on the lease holds as one on a resident copy does."""
+    now, folder, lease = time.time(), state.folders.machines_dir, found.lease
     try:
         with Store.open(state.folders.state_dir) as store:
             keep_measured(store, folder, warmed, now)
-            if found.lease is not None:
-                extend_lease(store, folder, found.lease.id, now + RESIDENT_S)
+            if lease is not None:
+                until = now + RESIDENT_S if state.hold_s is None else max(lease.until, now + RESIDENT_S)
+                lease = replace(lease, taken_at=now, until=until)
+                turn_resident(store, folder, lease)
     except StoreError as error:
         diagnostics.say_error("route", f"what the load took is not kept: {error}")
+    return replace(found, lease=lease)

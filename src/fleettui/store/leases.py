@@ -6,9 +6,11 @@ import os
 import time
 
 from fleettui.model.lease import Lease
+from fleettui.model.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Collection
 
     from fleettui.store.database import Store
@@ -54,15 +56,7 @@ def take_lease(
         )
         lease = choose(_read(store, folder, now), now)
         if lease is not None:
-            connection.execute(
-                f"INSERT INTO leases (machines_dir, {_COLUMNS}) "  # noqa: S608 - ours
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(folder, lease.id, lease.machine, lease.port, lease.engine, lease.model, lease.kind),
-                    *(lease.taken_at, lease.until, lease.vram_mib, lease.gpu, lease.digest),
-                    *(lease.pid, lease.owner),
-                ),
-            )
+            _write(connection, folder, lease)
     return lease
 
 
@@ -83,14 +77,13 @@ def drop_leases(store: Store, machines_dir: str, lease_ids: Collection[str]) -> 
         )
 
 
-def extend_lease(store: Store, machines_dir: str, lease_id: str, until: float) -> bool:
-    """Let a lease hold until then at least; False where it is over. Raises StoreError."""
+def turn_resident(store: Store, machines_dir: str, lease: Lease) -> None:
+    """The model of a cold lease is loaded by now: it reserves nothing any more, and holds as `lease` says,
+    also where its time was over meanwhile. Raises StoreError."""
     with store.transaction() as connection:
-        changed = connection.execute(
-            "UPDATE leases SET until = max(until, ?) WHERE machines_dir = ? AND id = ?",
-            (until, os.path.realpath(machines_dir), lease_id),
+        _write(
+            connection, os.path.realpath(machines_dir), replace(lease, kind="resident", vram_mib=0, gpu=None)
         )
-        return changed.rowcount > 0
 
 
 def _read(store: Store, folder: str, now: float) -> tuple[Lease, ...]:
@@ -100,3 +93,15 @@ def _read(store: Store, folder: str, now: float) -> tuple[Lease, ...]:
         (folder, now, now + CLOCK_SLACK_S),
     )
     return tuple(Lease(*row) for row in rows)
+
+
+def _write(connection: sqlite3.Connection, folder: str, lease: Lease) -> None:
+    connection.execute(
+        f"INSERT OR REPLACE INTO leases (machines_dir, {_COLUMNS}) "  # noqa: S608 - ours
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(folder, lease.id, lease.machine, lease.port, lease.engine, lease.model, lease.kind),
+            *(lease.taken_at, lease.until, lease.vram_mib, lease.gpu, lease.digest),
+            *(lease.pid, lease.owner),
+        ),
+    )
