@@ -12,7 +12,7 @@ from fleettui.cli.folders import Folders
 from fleettui.cli.polling import check_machine_files
 from fleettui.cli.serving import make_connector, run_serving
 from fleettui.fleet.latest import LatestFleet
-from fleettui.fleet.needs import ROUTING
+from fleettui.fleet.needs import AVOIDING_BUSY, ROUTING, Needs
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.route import EXIT_NO_DATA, EXIT_NONE_ELIGIBLE
 
@@ -49,7 +49,8 @@ def wait_for_machine(
 async def _wait(
     folders: Folders, query: RouteQuery, decide: Decide, until: float, *, is_quiet: bool
 ) -> LeasedRoute:
-    source = LatestFleet(folders.machines_dir, folders.state_dir, lambda: _make_service(folders))
+    needs = AVOIDING_BUSY if query.avoid_busy else ROUTING
+    source = LatestFleet(folders.machines_dir, folders.state_dir, lambda: _make_service(folders, needs))
     has_news = asyncio.Event()
     source.subscribe(lambda _: has_news.set())
     word_at = time.time()
@@ -81,12 +82,12 @@ async def _wait(
         await source.stop()
 
 
-def _make_service(folders: Folders) -> FleetService:
+def _make_service(folders: Folders, needs: Needs) -> FleetService:
     """Asks the machines what routing needs, and stores nothing."""
     settings = FleetSettings(
         folders.machines_dir,
         folders.interval_s,
-        ROUTING,
+        needs,
         state_dir=folders.state_dir,
         catalog_dir=folders.catalog_dir,
     )

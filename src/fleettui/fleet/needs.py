@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 
 FAST_FACTS = ("stat", "load", "uptime", "mem", "net")
 """Asked on every tick: `read` builtins on the machine, no process is started."""
@@ -68,8 +68,12 @@ EVERYTHING = Needs()
 
 ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False)
 
-FITTING = Needs(rates=False, disks=False, condition=False)
-"""What tells whether a model fits: memory and cards, what lies on them, what engines hold."""
+AVOIDING_BUSY = replace(ROUTING, busy=True)
+"""What routes around busy copies."""
+
+FITTING = Needs(disks=False, condition=False)
+"""What tells whether a model fits: memory and cards, what lies on them, what engines hold, and how they are
+set up, which comes with the second sample."""
 
 ENGINES = Needs(facts=False, rates=False, disks=False, gpu=False, processes=False, condition=False)
 
