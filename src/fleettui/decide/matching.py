@@ -55,7 +55,7 @@ class Asked:
     engine, the names there; on its own engine only itself, for that is what the caller will send.
     """
 
-    __slots__ = ("_ollama", "_others", "_skipped", "canonical", "model", "name")
+    __slots__ = ("_families", "_ollama", "_others", "_skipped", "_strangers", "canonical", "model", "name")
 
     def __init__(self, name: str, catalog: Catalog = EMPTY_CATALOG) -> None:
         self.name = name
@@ -68,6 +68,9 @@ class Asked:
         self._skipped: set[str] = set()
         """Names on Ollama that are other models: most of a fleet's, passed over without a loop."""
         self._others: dict[str, dict[str, int]] = {}
+        self._families = {family_of(other) for other in (name, *self._elsewhere("ollama"))}
+        self._strangers: set[str] = set()
+        """Names of other families."""
 
     def _elsewhere(self, kind: str) -> tuple[str, ...]:
         """Names that the catalog has for it on engines of that kind."""
@@ -108,6 +111,15 @@ class Asked:
     def find_among(self, models: Collection[Listed], kind: str) -> list[tuple[int, str, Listed]]:
         """(rank, name to call it by, model) of those that are the asked one, in their order."""
         return self._among_ollama_s(models) if kind == "ollama" else self._among_ids(models, kind)
+
+    def relatives_among(self, models: Collection[InstalledModel]) -> list[str]:
+        """Names of the same family: the model with another tag."""
+        if self._strangers.issuperset(map(_name_of, models)):
+            return []
+        names: set[str] = {*map(_name_of, models)} - self._strangers
+        found = {name for name in names if family_of(name) in self._families}
+        self._strangers |= names - found
+        return list(found)
 
     def _among_ollama_s(self, models: Collection[Listed]) -> list[tuple[int, str, Listed]]:
         if self._skipped.issuperset(map(_name_of, models)):
@@ -194,8 +206,10 @@ def _rank_locally(item: tuple[int, str, InstalledModel]) -> int:
     return item[0] if item[2].remote_host is None else item[0] + _CLOUD
 
 
-def nearest_installed(snapshot: MachineSnapshot, asked: str) -> str | None:
+def nearest_installed(snapshot: MachineSnapshot, asked: Asked) -> str | None:
     """The installed tag of the same family, first in natural order; None when there is none."""
-    family = family_of(asked)
-    tags = [model.name for model in snapshot.installed if family_of(model.name) == family]
+    tags: list[str] = []
+    for engine in snapshot.engines:
+        if not isinstance(engine.installed, Unknown):
+            tags += asked.relatives_among(engine.installed)
     return min(tags, key=natural_key) if tags else None

@@ -8,13 +8,16 @@ from fleettui.model.names import canonical_name, family_of, is_same_model, is_se
 
 __all__ = ["canonical_name", "family_of", "is_same_model", "is_served_as", "nearest_names"]
 
+_LEAST = 0.5
+"""Likeness from which on a name is worth showing."""
+
 
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Up to `count` known names most like `name`, best first: same family first, then by likeness.
 
     Only ever a hint: nothing is routed by likeness.
     """
-    import difflib
+    from difflib import SequenceMatcher
 
     wanted = canonical_name(name)
     family = family_of(name)
@@ -23,10 +26,15 @@ def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     for item in known:
         spelled.setdefault(canonical_name(item), item)
     scored = []
+    compared = SequenceMatcher(b=wanted)
     for other, candidate in spelled.items():
-        likeness = difflib.SequenceMatcher(None, wanted, other).ratio()
-        if family_of(candidate).rsplit("/", 1)[-1] == base:
+        compared.set_seq1(other)
+        is_relative = other.rpartition(":")[0].rsplit("/", 1)[-1] == base
+        if not is_relative and compared.real_quick_ratio() < _LEAST:
+            continue
+        likeness = compared.ratio() if is_relative or compared.quick_ratio() >= _LEAST else 0.0
+        if is_relative:
             likeness += 1.5 if other.startswith(wanted) else 1
-        if likeness >= 0.5:
+        if likeness >= _LEAST:
             scored.append((-likeness, candidate))
     return [candidate for _, candidate in sorted(scored)[:count]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 
 from fleettui.decide.matching import Match
 from fleettui.decide.natural import natural_key
@@ -21,6 +22,8 @@ from fleettui.model.route import (
 )
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Unknown
+
+_name_of = attrgetter("name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,19 @@ def is_known(
 
 
 def all_names(fleet: FleetSnapshot) -> list[str]:
-    """Every model name of files, disks and engines."""
-    names: list[str] = []
+    """Every model name of files, disks and engines, aliases and adapters too; each once."""
+    names: dict[str, None] = {}
     for snapshot in fleet.machines:
-        names += snapshot.machine.models
-        names += [model.name for model in snapshot.installed]
-        names += [copy.name for copy in snapshot.loaded]
-    return names
+        names |= dict.fromkeys(snapshot.machine.models)
+        for engine in snapshot.engines:
+            for models in (engine.installed, engine.loaded):
+                if isinstance(models, Unknown):
+                    continue
+                names |= dict.fromkeys(map(_name_of, models))
+                if engine.kind != "ollama":  # which has none
+                    further = [model.names for model in models if model.names is not None]
+                    names |= dict.fromkeys([name for both in further for part in both for name in part])
+    return list(names)
 
 
 def warnings_of(

@@ -23,7 +23,7 @@ from fleettui.decide.filters import (
 )
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
-from fleettui.decide.matching import Match, find_on_engine, is_usable_engine, nearest_installed
+from fleettui.decide.matching import Asked, Match, find_on_engine, is_usable_engine, nearest_installed
 from fleettui.decide.natural import natural_key
 from fleettui.decide.outcome import Judged, all_names, exit_code_of, is_known, reject_unreachable, warnings_of
 from fleettui.decide.ranking import rank
@@ -111,7 +111,7 @@ def _judge(snapshot: MachineSnapshot, inquiry: Inquiry) -> Judged:
 
         seen = hold_back(snapshot, held)
     if not matches:
-        answered, rejection = _absence(snapshot, query, is_complete)
+        answered, rejection = _absence(snapshot, inquiry.asked, is_complete)
         puller, name = _puller(seen, query), inquiry.asked.name_on("ollama")
         if puller is None or name is None:
             return Judged(None, (*against, rejection), age_s, True, answered, ())
@@ -162,14 +162,14 @@ def engine_down(snapshot: MachineSnapshot) -> Rejection:
     return Rejection("engine_down", f"engine_down: {'; '.join(map(engine_trouble, snapshot.engines))}")
 
 
-def _absence(snapshot: MachineSnapshot, query: RouteQuery, is_complete: bool) -> tuple[bool, Rejection]:
+def _absence(snapshot: MachineSnapshot, asked: Asked, is_complete: bool) -> tuple[bool, Rejection]:
     """Whether the machine answered without the model, and the reason why it cannot serve it."""
     down = [engine for engine in snapshot.engines if not is_usable_engine(engine)]
     if len(down) == len(snapshot.engines):
         return False, engine_down(snapshot)
     if not is_complete and not down:
         return False, Rejection("timeout", "timeout: list of installed models not read yet")
-    nearest = nearest_installed(snapshot, query.model)
+    nearest = nearest_installed(snapshot, asked)
     text = f"not_installed (has {nearest})" if nearest is not None else "not_installed"
     if down:
         text += f"; {engine_trouble(down[0])}"
