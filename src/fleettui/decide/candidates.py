@@ -9,7 +9,7 @@ from fleettui.decide.matching import Match
 from fleettui.model.clock import duration_words
 from fleettui.model.machine import Machine
 from fleettui.model.readings import EngineReading, LoadedModel
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 from fleettui.model.route import (
     TIER_BUSY,
     TIER_OFFLOAD,
@@ -68,29 +68,31 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
         rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
     if query.min_free_vram_mib > 0:
         rejections += headroom_rejections(snapshot, query, free)
-    if wanted is not None and copy.state == "loaded" and context != wanted:
-        verdict = _reload(snapshot, match, inquiry, wanted)
-    else:
-        verdict = _resident_verdict(engine, copy, busy, inquiry.knowledge.load_rates.get(snapshot.name))
     unused_s = idle_s(snapshot, engine, copy, inquiry.now)
-    reason = verdict.reason
-    if busy and verdict.tier != TIER_BUSY:
-        reason = f"{reason}, busy ({', '.join(busy)})"
-    elif not busy and not isinstance(unused_s, Unknown):
-        reason = f"{reason}, idle {duration_words(unused_s)}"
-    return Verdict(
-        verdict.tier,
-        reason,
-        tuple(rejections),
-        verdict.eta,
-        verdict.need,
-        verdict.evicts,
-        verdict.evict_cost_s,
-        verdict.gpus,
-        busy,
-        unused_s,
-        count_in_flight(engine, busy) if busy else 0,
+    in_flight = count_in_flight(engine, busy) if busy else 0
+    if wanted is not None and copy.state == "loaded" and context != wanted:
+        verdict = inquiry.cold.judge_reload(snapshot, match, _reload_words(copy, wanted))
+        reason = _with_use(verdict.tier, verdict.reason, busy, unused_s)
+        return replace(
+            verdict,
+            reason=reason,
+            rejections=tuple(rejections),
+            busy=busy,
+            idle_s=unused_s,
+            in_flight=in_flight,
+        )
+    tier, reason, eta = _judge_copy(
+        engine, copy, busy, inquiry.knowledge.load_rates.get(snapshot.machine.name)
     )
+    reason = _with_use(tier, reason, busy, unused_s)
+    return Verdict(tier, reason, tuple(rejections), eta, busy=busy, idle_s=unused_s, in_flight=in_flight)
+
+
+def _with_use(tier: int, reason: str, busy: tuple[str, ...], unused_s: Maybe[float]) -> str:
+    """The reason with what is known of the copy's use, where it is not said yet."""
+    if busy:
+        return reason if tier == TIER_BUSY else f"{reason}, busy ({', '.join(busy)})"
+    return reason if isinstance(unused_s, Unknown) else f"{reason}, idle {duration_words(unused_s)}"
 
 
 def _at_most(wanted: int, copy: LoadedModel, inquiry: Inquiry) -> int:
@@ -105,10 +107,12 @@ def busy_words(
 ) -> tuple[str, ...]:
     """Signs that requests are in work there, askers included who were sent there and fill it up."""
     signs: tuple[BusySign, ...] = find_busy_signs(snapshot, engine, copy, inquiry.now)
-    words = tuple([sign.text for sign in signs])
+    words = tuple([sign.text for sign in signs]) if signs else ()
     held = inquiry.leases.get(snapshot.machine.name)
-    slots = Unknown() if engine.traits is None else engine.traits.slots
-    if held and not isinstance(slots, Unknown) and not isinstance(engine.running, Unknown):
+    if not held or engine.traits is None:
+        return words
+    slots = engine.traits.slots
+    if not isinstance(slots, Unknown) and not isinstance(engine.running, Unknown):
         sent = sum(1 for lease in held if lease.port == engine.port)
         if sent and engine.running + sent >= slots:
             words = (*words, f"{slots} slots, {engine.running} at work and {sent} sent there")
@@ -134,9 +138,10 @@ def _queue(engine: EngineReading) -> Eta:
     return not_known("nobody can count its queue")
 
 
-def _resident_verdict(
+def _judge_copy(
     engine: EngineReading, copy: LoadedModel, busy: tuple[str, ...], rate_bytes_s: float | None
-) -> Verdict:
+) -> tuple[int, str, Eta]:
+    """Tier, reason and seconds of a copy whose context will do."""
     context, percent = copy.context, copy.gpu_percent
     words = "" if isinstance(percent, Unknown) else f", {percent} % GPU"
     if not isinstance(context, Unknown):
@@ -145,25 +150,23 @@ def _resident_verdict(
         eta = estimate_load(copy.size_bytes, rate_bytes_s)
         if not isinstance(eta.seconds, Unknown):
             eta = Eta(eta.seconds, eta.basis, f"at most, {eta.text}")
-        return Verdict(TIER_RELOAD, f"loading{words}", eta=eta)
+        return TIER_RELOAD, f"loading{words}", eta
     if copy.state != "loaded":
         eta = estimate_load(copy.size_bytes, rate_bytes_s, is_cached=True)
         if copy.engine == "vllm":
             eta = Eta(WAKE_S, "assumed", "wake of level 1 assumed")
-        return Verdict(TIER_RELOAD, f"asleep{words}", eta=eta)
+        return TIER_RELOAD, f"asleep{words}", eta
     if not isinstance(percent, Unknown) and percent < 100:
-        return Verdict(TIER_PARTLY, f"{'resident, partly in RAM' if percent else 'resident in RAM'}{words}")
+        return TIER_PARTLY, f"{'resident, partly in RAM' if percent else 'resident in RAM'}{words}", READY
     if busy:
-        return Verdict(TIER_BUSY, f"resident, busy ({', '.join(busy)}){words}", eta=_queue(engine))
-    return Verdict(TIER_RESIDENT, f"resident{words}")
+        return TIER_BUSY, f"resident, busy ({', '.join(busy)}){words}", _queue(engine)
+    return TIER_RESIDENT, f"resident{words}", READY
 
 
-def _reload(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, wanted: int) -> Verdict:
+def _reload_words(copy: LoadedModel, wanted: int) -> str:
     """Ollama loads the copy anew for another context."""
-    copy = match.copy
-    assert copy is not None  # noqa: S101 - as above
     known = "unknown" if isinstance(copy.context, Unknown) else str(copy.context)
-    return inquiry.cold.judge_reload(snapshot, match, f"resident with context {known}, reload for {wanted}")
+    return f"resident with context {known}, reload for {wanted}"
 
 
 def judge_unloaded(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram) -> Verdict:

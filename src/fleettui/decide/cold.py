@@ -183,6 +183,8 @@ class ColdJudge:
         rate_bytes_s: float | None,
     ) -> tuple[tuple[Eviction, ...], float]:
         """Each victim with its last use, and what all of them cost together."""
+        if not victims:
+            return (), 0.0
         evicts, cost = [], 0.0
         for copy in victims:
             unused_s = idle_s(snapshot, engine, copy, self._inquiry.now)

@@ -60,31 +60,30 @@ class Space:
 def weigh(space: Space, need: ModelNeed) -> tuple[FitVerdict, tuple[int, ...], int, int]:
     """(verdict, cards, how many idle copies go, bytes in main memory)."""
     joined, alone = space.joined, space.alone
-    best = max(joined[:1] + alone[:1], default=None)
-    least = need.total_bytes()
+    least = need.shared_bytes + need.per_gpu_bytes
+    best = joined[0] if joined and not (alone and alone[0] > joined[0]) else alone[0] if alone else None
     if best is not None and best[0] >= least:
         return "one_gpu", (-best[1],), 0, 0
-    summed = 0
-    for count, (free, _) in enumerate(joined, 1):
-        summed += free
-        if count > 1 and free >= need.per_gpu_bytes and summed >= _on_cards(need, count):
-            return "several_gpus", tuple(sorted(-index for _, index in joined[:count])), 0, 0
+    count, have, wanted = 0, 0, least
+    for free, _ in joined:
+        count, have = count + 1, have + free
+        if count > 1:
+            wanted = _on_cards(need, count)
+            if have >= wanted and free >= need.per_gpu_bytes:
+                return "several_gpus", tuple(sorted([-index for _, index in joined[:count]])), 0, 0
     is_single = len(joined) + len(alone) == 1
-    wanted = _on_cards(need, len(joined)) if len(joined) > 1 else least
-    have = 0
-    if is_single or len(joined) > 1:
-        have = summed if joined else alone[0][0]
-        cards = tuple(sorted(-index for _, index in joined or alone))
-        for count, size in enumerate(space.idle, 1):
+    if space.idle and (is_single or count > 1):
+        have = have if joined else alone[0][0]
+        for victims, size in enumerate(space.idle, 1):
             have += size
             if have >= wanted:
-                return "evictions", cards, count, 0
+                return "evictions", tuple(sorted([-index for _, index in joined or alone])), victims, 0
     return _offload(space, need, is_single)
 
 
 def _on_cards(need: ModelNeed, count: int) -> int:
     """Cards take whole layers: on all but one of them part of a layer may stay free."""
-    return need.total_bytes(count) + (count - 1) * need.layer_bytes
+    return need.shared_bytes + count * need.per_gpu_bytes + (count - 1) * need.layer_bytes
 
 
 def _offload(space: Space, need: ModelNeed, is_single: bool) -> tuple[FitVerdict, tuple[int, ...], int, int]:
@@ -140,7 +139,11 @@ class LoadPlanner:
         is_ollama = engine.kind == "ollama"
         forced = _count_forced(snapshot, use, copies) if copies and is_ollama else 0
         best, index = free.best_mib, free.best_index
-        has_room = index is not None and not isinstance(best, Unknown) and need.total_bytes() <= best * MIB
+        has_room = (
+            index is not None
+            and not isinstance(best, Unknown)
+            and need.shared_bytes + need.per_gpu_bytes <= best * MIB
+        )
         # No need to look closer, unless Ollama's own forecast may be of another mind.
         if has_room and forced <= 0 and (not copies or isinstance(facts.shape, Unknown)):
             return LoadPlan("one_gpu", need, () if index is None else (index,))
@@ -173,8 +176,8 @@ class LoadPlanner:
         if engine.kind != "ollama":
             tokens = _SMALLEST_CONTEXT if context is None else context
             return self._uses.setdefault(tokens, OllamaUse(ContextUse(tokens)))
-        settings = settings_of(snapshot, engine.port)
-        key = (settings, vram_sum(snapshot).total_mib if context is None else None, snapshot.gpu is None)
+        settings = None if snapshot.system is None else settings_of(snapshot, engine.port)
+        key = (settings, _total_mib(snapshot) if context is None else None)
         use = self._uses.get(key)
         if use is None:
             use = self._uses[key] = find_ollama_use(snapshot, engine.port, context)
@@ -228,6 +231,16 @@ def find_space(snapshot: MachineSnapshot, idle: list[LoadedModel]) -> Space:
     return Space(
         tuple(joined), tuple(alone), tuple([size for size in sizes if not isinstance(size, Unknown)]), ram
     )
+
+
+def _total_mib(snapshot: MachineSnapshot) -> object:
+    """VRAM of all cards: what Ollama's own context depends on."""
+    total = 0
+    for card in () if snapshot.gpu is None else snapshot.gpu.cards:
+        if card.is_unified or isinstance(card.total_mib, Unknown):
+            return vram_sum(snapshot).total_mib
+        total += card.total_mib
+    return total or snapshot.machine.name
 
 
 def _copies_on(engine: EngineReading) -> tuple[LoadedModel, ...]:

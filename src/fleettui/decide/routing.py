@@ -45,6 +45,9 @@ from fleettui.model.vram import FreeVram, free_vram
 __all__ = ["RouteCandidate", "RouteDecision", "RouteQuery", "decide_route", "reject_unreachable"]
 
 
+_NOT_RESIDENT = Unknown("not resident")
+
+
 def decide_route(
     fleet: FleetSnapshot, query: RouteQuery, now: float, knowledge: RouteKnowledge = NOTHING_KNOWN
 ) -> RouteDecision:
@@ -238,7 +241,7 @@ def _candidate(
         free_gpu=None if is_sum else free.best_index,
         utilisation_percent=_utilisation(snapshot),
         digest=digest,
-        resident_context=copy.context if copy is not None else Unknown("not resident"),
+        resident_context=copy.context if copy is not None else _NOT_RESIDENT,
         need=verdict.need,
         age_s=age_s,
         eta_s=verdict.eta.seconds,
