@@ -68,7 +68,7 @@ def test_inside_a_command_substitution_the_variable_has_the_address(
     environment = {**demo_fleet.environment, "PATH": fleettui_in_path(tmp_path / "bin")}
     line = 'X=$(fleettui pick llama3.1:70b) && echo "code $? is [$X]"'
     with Terminal(environment=environment, command=["sh", "-c", line], stdout=None) as terminal:
-        shown = terminal.wait_for(lambda text: " 1 ada" in text and "resident" in text)
+        shown = terminal.wait_for(lambda text: " 1  ada" in text and "resident" in text)
         assert "pick llama3.1:70b" in shown.splitlines()[0]
         terminal.press("\r")
         code, _ = terminal.end()

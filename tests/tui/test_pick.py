@@ -56,7 +56,8 @@ class Driver:
 
     @property
     def keys(self) -> list[str]:
-        return [line.key for line in self.app.view.lines]
+        """Of the lines that the cursor can be on."""
+        return [line.key for line in self.app.view.lines if getattr(line, "is_stop", True)]
 
     @property
     def current(self) -> str | None:
@@ -146,9 +147,10 @@ async def test_with_a_model_the_ranking_is_that_of_route() -> None:
         names = [item.machine for item in decision.candidates] + [item.machine for item in decision.rejected]
         assert driver.keys == names
         assert driver.current == decision.candidates[0].machine == "ada"
-        assert driver.line("ada").split()[:3] == ["1", "ada", "0"]
+        assert driver.line("ada").split()[:5] == ["1", "ada", "0", "ready", "now"]
         assert "5.3 on GPU 1" in driver.line("ada")
-        assert "resident, 100 % GPU, ctx 8192" in driver.line("ada")
+        assert "resident, 100 % GPU" in driver.line("ada")
+        assert "resident, 100 % GPU, ctx 8192" in driver.text("detail")
         assert "offline: no answer" in driver.line("pve52")
         await driver.press("down", "enter")
     assert driver.picked == decision.candidates[1].address
@@ -167,7 +169,7 @@ async def test_other_weights_under_the_same_name_are_told() -> None:
 
     source = FakeSource(fleet((with_digest("ada", "a" * 64), with_digest("bora", "b" * 64))))
     async with picker(source, "llama3.1:70b") as driver:
-        assert "differs between machines: aaaaaaaaaaaa on ada" in " ".join(driver.text("detail").split())
+        assert "differs between machines: aaaaaaaaaaaa on ada" in " ".join(driver.text("notes").split())
 
 
 async def test_before_anything_is_known_it_says_what_is_asked() -> None:
@@ -430,7 +432,7 @@ async def test_no_size_breaks_it(size: tuple[int, int], name: str | None) -> Non
 
 async def test_at_40_columns_name_tier_and_free_vram_stay_and_the_reason_is_below() -> None:
     async with picker(model_name="llama3.1:70b", size=(40, 12)) as driver:
-        assert driver.line("ada").split() == ["1", "ada", "0", "5.3", "on", "GPU", "1"]
+        assert driver.line("ada").split() == ["1", "ada", "0", "ready", "5.3", "on", "GPU", "1"]
         await driver.press("down", "down", "down", "down")
         assert "CPU only" in driver.text("detail")
 

@@ -30,7 +30,9 @@ def run_dashboard(folders: Folders) -> int:
     log_to_file(folders)
     look = look_of(folders)
     service = make_service(folders, "dashboard", folders.appearance.history_minutes)
-    service.routing = RouteDesk(service, folders.state_dir, folders.machines_dir)
+    service.routing = RouteDesk(
+        lambda: service.snapshot, folders.state_dir, folders.machines_dir, service=service
+    )
     return run_serving(run_app(service, look))
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
-from fleettui.model.route import RouteQuery
+from fleettui.model.route import RouteCandidate, RouteQuery
 
 if TYPE_CHECKING:
     from fleettui.fleet.service import FleetService
+    from fleettui.view.picking import PickAnswer
 
 
 def pick_command(arguments: Namespace) -> int:
@@ -28,9 +29,12 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
     from fleettui.cli.polling import check_machine_files
     from fleettui.cli.serving import run_serving
     from fleettui.fleet.latest import LatestFleet
+    from fleettui.fleet.route_desk import RouteDesk
+    from fleettui.fleet.ui_state import UiState
     from fleettui.tui.pick.app import run_picker
     from fleettui.tui.pick.question import Picked, PickQuestion
     from fleettui.tui.pick.terminal import find_terminal
+    from fleettui.tui.remembering import recall_theme
     from fleettui.view.picking import failure_lines
     from fleettui.view.route_text import format_one
 
@@ -44,17 +48,23 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
             "in a script: fleettui route MODEL",
         )
     log_to_file(folders)
+    desk = None
+    if query is not None:
+        desk = RouteDesk(lambda: source.snapshot, folders.state_dir, folders.machines_dir)
     picked = Picked()
 
     async def work() -> int:
         nonlocal picked
-        picked = await run_picker(source, PickQuestion(query, form), look, terminal)
+        theme = await recall_theme(UiState(folders.state_dir, folders.machines_dir))
+        picked = await run_picker(source, PickQuestion(query, form, desk), look, terminal, theme)
         return picked.return_code
 
     exit_code = run_serving(work())
     if exit_code != EXIT_OK:
         return exit_code
     if picked.answer is not None:
+        if query is not None and not folders.is_readonly:
+            _take_lease(folders, picked.answer, query)
         output.write_lines([format_one(picked.answer, form)])
         return EXIT_OK
     if source.error is not None:
@@ -63,6 +73,19 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
         diagnostics.say_all(failure_lines(picked.failure))
         return picked.failure.exit_code
     return EXIT_NEGATIVE
+
+
+def _take_lease(folders: Folders, answer: PickAnswer, query: RouteQuery) -> None:
+    """As `route` does, so that who asks meanwhile is sent elsewhere first; without one the answer holds too."""
+    from fleettui.fleet.leasing import lease_candidate
+    from fleettui.model.names import canonical_name
+    from fleettui.store.database import StoreError
+
+    if isinstance(answer, RouteCandidate):
+        try:
+            lease_candidate(folders.state_dir, folders.machines_dir, answer, canonical_name(query.model))
+        except StoreError as error:
+            diagnostics.say_all([f"note: no lease: {error}"])
 
 
 def _make_service(folders: Folders) -> FleetService:

@@ -34,9 +34,16 @@ class RouteDesk:
     """Routing over the fleet of one machines folder."""
 
     def __init__(
-        self, fleet: WarmFleet, state_dir: str, machines_dir: str, clock: Callable[[], float] = time.time
+        self,
+        fleet_of: Callable[[], FleetSnapshot],
+        state_dir: str,
+        machines_dir: str,
+        clock: Callable[[], float] = time.time,
+        service: WarmFleet | None = None,
     ) -> None:
-        self._fleet = fleet
+        """`service`: loads models where that is asked for; None: nothing is loaded from here."""
+        self._fleet_of = fleet_of
+        self._service = service
         self.state_dir = state_dir
         self.machines_dir = machines_dir
         self._clock = clock
@@ -63,7 +70,7 @@ class RouteDesk:
         model, is_rest_old = self._model, now - self._rest_at >= REST_AGAIN_S
         self._leases_at = now
         try:
-            read = await asyncio.to_thread(self._read, model, self._fleet.snapshot, is_rest_old)
+            read = await asyncio.to_thread(self._read, model, self._fleet_of(), is_rest_old)
         except StoreError as error:
             self.error = str(error)
             return
@@ -109,8 +116,10 @@ class RouteDesk:
             with Store.open(self.state_dir) as store:
                 keep_measured(store, self.machines_dir, warmed, self._clock())
 
+        if self._service is None:
+            raise RouteDeskError("nothing is loaded from here")
         try:
-            warmed = await warm_up(self._fleet, candidate, note, context=context)
+            warmed = await warm_up(self._service, candidate, note, context=context)
         except WarmUpError as error:
             raise RouteDeskError(str(error)) from error
         try:

@@ -122,3 +122,8 @@ async def recall(state: UiState | None) -> Memory:
         return Memory(await asyncio.wait_for(state.load(), LOAD_TIMEOUT_S))
     except TimeoutError:
         return Memory()
+
+
+async def recall_theme(state: UiState) -> str:
+    """The theme that the dashboard wore last; empty where none was chosen."""
+    return text_in((await recall(state)).part(APP), "theme")

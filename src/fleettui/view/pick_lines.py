@@ -1,4 +1,4 @@
-"""Lines of the picker: its title, a line for each choice, what is known of the one under the cursor."""
+"""Lines of the picker without a model, and what stands around the list with and without one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fleettui.model.record import dataclass, replace
 from fleettui.model.route import RouteCandidate, RouteDecision, ServingList
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.model.vram import card_memory, free_vram, has_no_gpu, vram_sum
+from fleettui.model.vram import free_vram, has_no_gpu, vram_sum
 from fleettui.view import column_cells, gpu_cells
 from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds, bar_cells, fraction_of
 from fleettui.view.cells import Cell, Cells, Tone, dimmed, fit_cells
@@ -18,11 +18,14 @@ from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.layout import Layout, make_layout
 from fleettui.view.machine_view import MachineView
 from fleettui.view.picking import Choice, PickAnswer
+from fleettui.view.route_words import about_candidate
 from fleettui.view.text import cell_width, clean, wrap
 from fleettui.view.units import DASH, count, gib_short
 
 _FIGURE = 14
-"""Columns of `141.2 of 141.0` and of `141.2 on GPU 15`, nearly."""
+"""Columns of `141.2 of 141.0`, nearly."""
+_MARK = 1
+"""Columns of the sign of health."""
 _REST_MIN = 12
 """Columns below which the last one is left out; it is told of the line under the cursor anyway."""
 
@@ -36,17 +39,14 @@ class PickLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PickLayout:
-    """Where the columns stand. One for each width, set of names and question."""
+    """Where the columns stand. One for each width and set of names."""
 
     width: int
-    has_model: bool
-    mark: int
-    """Columns of the rank, or of the sign of health."""
     name: int
     bar: int
     """0: no bar."""
     rest: int
-    """Columns of the reason, or of the models; 0: not there."""
+    """Columns of the models; 0: not there."""
     glyphs: Glyphs
     table: Layout
     """For the cells that the dashboard has too."""
@@ -56,30 +56,26 @@ def pick_layout(
     width: int,
     choices: Sequence[Choice],
     *,
-    has_model: bool,
     interval_s: float,
     glyphs: Glyphs = UNICODE,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> PickLayout:
     """The layout for a width and these names."""
-    mark = len(str(len(choices))) if has_model else 1
     longest = max((cell_width(clean(choice.key)) for choice in choices), default=0)
     name = min(max(longest, len("machine")), 28, max(8, width // 4))
     bar = 16 if width >= 100 else 10 if width >= 66 else 0
-    used = 1 + mark + 1 + name + 2 + (bar + 1 if bar else 0) + _FIGURE + 2 + (6 if has_model else 7)
+    used = 1 + _MARK + 1 + name + 2 + (bar + 1 if bar else 0) + _FIGURE + 2 + 7
     rest = width - used - 1
     table = make_layout(width, interval_s=interval_s, glyphs=glyphs, thresholds=thresholds)
-    return PickLayout(width, has_model, mark, name, bar, rest if rest >= _REST_MIN else 0, glyphs, table)
+    return PickLayout(width, name, bar, rest if rest >= _REST_MIN else 0, glyphs, table)
 
 
 def header_cells(layout: PickLayout) -> Cells:
     """Titles of the columns."""
     free = f"{'free VRAM, GiB':<{_free_width(layout)}}"
-    second = "tier  " if layout.has_model else ""
-    third = "" if layout.has_model else "  GPU  "
-    rest = ("why" if layout.has_model else "models") if layout.rest else ""
-    start = " " * (layout.mark + 2)
-    return (Cell(f"{start}{'machine':<{layout.name}}  {second}{free}{third}  {rest}".rstrip(), "title"),)
+    rest = "models" if layout.rest else ""
+    start = " " * (_MARK + 2)
+    return (Cell(f"{start}{'machine':<{layout.name}}  {free}  GPU    {rest}".rstrip(), "title"),)
 
 
 def choice_line(choice: Choice, snapshot: MachineSnapshot | None, now: float, layout: PickLayout) -> PickLine:
@@ -91,15 +87,10 @@ def choice_line(choice: Choice, snapshot: MachineSnapshot | None, now: float, la
     view = MachineView(_of_engine(snapshot, choice.answer), now, layout.table)
     mark = _mark(choice, view, layout)
     name = fit_cells((Cell(clean(choice.key), "strong"),), layout.name, "left", layout.glyphs.ellipsis)
-    free = _free_cells(choice.answer, snapshot, layout)
+    free = _free_cells(snapshot, layout)
     cells: Cells = (Cell(" "), *mark, Cell(" "), *name, Cell("  "))
-    if layout.has_model:
-        candidate = choice.answer
-        tier = str(candidate.tier) if isinstance(candidate, RouteCandidate) else ""
-        cells = (*cells, Cell(f"{tier:>4}  "), *free)
-    else:
-        used = gpu_cells.utilisation(view, 5)
-        cells = (*cells, *free, Cell("  "), *fit_cells(used, 5, "right"))
+    used = gpu_cells.utilisation(view, 5)
+    cells = (*cells, *free, Cell("  "), *fit_cells(used, 5, "right"))
     if layout.rest:
         cells = (*cells, Cell("  "), *_rest_cells(choice, view, layout))
     cells = fit_cells(cells, layout.width, "left", layout.glyphs.ellipsis)
@@ -130,16 +121,16 @@ def title_cells(
     return (*left, Cell(" "), Cell(right, "accent"))
 
 
-def about_choice(choice: Choice, snapshot: MachineSnapshot | None, note: str = "") -> str:
-    """What is known of a choice; `note`: holds for whichever is chosen."""
+def about_choice(choice: Choice, snapshot: MachineSnapshot | None) -> str:
+    """What is known of a choice."""
     if choice.is_asked:
         return "has not answered yet"
     if choice.answer is None:
         return f"cannot be picked: {clean(choice.why)}"
-    about = clean(choice.why)
+    about = about_candidate(choice.answer) if isinstance(choice.answer, RouteCandidate) else ""
     if snapshot is not None and not about:
         about = _about(snapshot, choice.answer)
-    return f"{about}; {clean(note)}" if note else about
+    return about
 
 
 def detail_lines(
@@ -180,24 +171,20 @@ def _of_engine(snapshot: MachineSnapshot, answer: PickAnswer | None) -> MachineS
 
 def _mark(choice: Choice, view: MachineView, layout: PickLayout) -> Cells:
     if choice.is_asked:
-        return fit_cells((Cell(layout.glyphs.dot, "dim"),), layout.mark, "right")
-    if layout.has_model:
-        return fit_cells((Cell(str(choice.rank), "dim"),), layout.mark, "right")
+        return fit_cells((Cell(layout.glyphs.dot, "dim"),), _MARK, "right")
     return column_cells.health(view, 1)
 
 
 def _rest_cells(choice: Choice, view: MachineView, layout: PickLayout) -> Cells:
     if choice.is_asked:
         cells: Cells = (Cell(f"asking{layout.glyphs.ellipsis}", "dim"),)
-    elif layout.has_model:
-        cells = (Cell(clean(choice.why)),)
     else:
         cells = gpu_cells.models(view, layout.rest)
     return fit_cells(cells, layout.rest, "left", layout.glyphs.ellipsis)
 
 
 def _rejected_cells(choice: Choice, layout: PickLayout) -> Cells:
-    mark = f"{layout.glyphs.dash:>{layout.mark}}"
+    mark = f"{layout.glyphs.dash:>{_MARK}}"
     name = fit_cells((Cell(clean(choice.key), "dim"),), layout.name, "left", layout.glyphs.ellipsis)
     cells = (Cell(f" {mark} ", "dim"), *name, Cell(f"  {clean(choice.why)}", "dim"))
     return _plain(fit_cells(cells, layout.width, "left", layout.glyphs.ellipsis), layout)
@@ -214,12 +201,12 @@ def _free_width(layout: PickLayout) -> int:
     return (layout.bar + 1 if layout.bar else 0) + _FIGURE
 
 
-def _free_cells(answer: PickAnswer | None, snapshot: MachineSnapshot, layout: PickLayout) -> Cells:
-    """Bar of what is taken, and what is free: on the card with most room, or of all of them."""
+def _free_cells(snapshot: MachineSnapshot, layout: PickLayout) -> Cells:
+    """Bar of what is taken, and what is free, of all cards."""
     width = _free_width(layout)
     if has_no_gpu(snapshot):
         return fit_cells((Cell("cpu only", "dim"),), width)
-    free, total, figure = _figures(answer, snapshot)
+    free, total, figure = _figures(snapshot)
     taken: Maybe[int] = Unknown()
     if not isinstance(free, Unknown) and not isinstance(total, Unknown):
         taken = max(0, total - free)
@@ -232,17 +219,9 @@ def _free_cells(answer: PickAnswer | None, snapshot: MachineSnapshot, layout: Pi
     return fit_cells((*cells, tone), width, "left", layout.glyphs.ellipsis)
 
 
-def _figures(answer: PickAnswer | None, snapshot: MachineSnapshot) -> tuple[Maybe[int], Maybe[int], str]:
+def _figures(snapshot: MachineSnapshot) -> tuple[Maybe[int], Maybe[int], str]:
     """Free and total MiB, and the text of them."""
-    cards = snapshot.gpu.cards if snapshot.gpu is not None else ()
     sums = vram_sum(snapshot)
-    if isinstance(answer, RouteCandidate):
-        free, total = answer.free_mib, sums.total_mib
-        card = next((item for item in cards if item.index == answer.free_gpu), None)
-        if card is not None:
-            total = card_memory(snapshot, card).total_mib
-        place = f" on GPU {answer.free_gpu}" if card is not None and len(cards) > 1 else ""
-        return free, total, f"{gib_short(free):>5}{place}"
     free, total = free_vram(snapshot).sum_mib, sums.total_mib
     if isinstance(free, Unknown) and isinstance(total, Unknown):
         return free, total, f"{DASH:>5}"

@@ -63,13 +63,6 @@ def failure_lines(found: RouteDecision | ServingList) -> list[str]:
     return [*lines, "error: no machine takes requests now"]
 
 
-def note_of(found: RouteDecision | ServingList) -> str:
-    """What is to be known of whichever is chosen: the same name has other weights elsewhere."""
-    if not isinstance(found, RouteDecision):
-        return ""
-    return "; ".join(item.text for item in found.warnings if item.code == "digest_drift")
-
-
 class PickOrder:
     """The ranking while it fills in; from the moment one reads or types on, each line keeps its place."""
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL, RouteCandidate, RouteDecision, RouteQuery
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
 from fleettui.view.glyphs import Glyphs
+from fleettui.view.route_rows import RouteLayout, text_rows
 from fleettui.view.route_words import about_candidate, data_age_text, eligible_text
 from fleettui.view.text import clean, wrap
 from fleettui.view.units import gib_text
@@ -98,6 +99,20 @@ def decision_notes(decision: RouteDecision) -> list[tuple[str, Tone]]:
     if decision.chosen is None:
         notes.append((_why_nobody(decision), "warn"))
     return notes
+
+
+def note_lines(
+    decision: RouteDecision, layout: RouteLayout, most: int, *, is_waiting: bool = False
+) -> list[Cells]:
+    """Those sentences on at most `most` lines. While somebody is waited for only warnings are told."""
+    lines: list[Cells] = []
+    for index, (text, tone) in enumerate(decision_notes(decision)):
+        if not is_waiting or index < len(decision.warnings):
+            lines += [row.cells for row in text_rows(str(index), text, layout, tone)]
+    if len(lines) > most:
+        cut = tuple(Cell(cell.text.rstrip(), cell.tone) for cell in lines[most - 1])
+        lines = [*lines[: most - 1], (*cut, Cell(f" {layout.glyphs.ellipsis}", "dim"))]
+    return lines
 
 
 def _why_nobody(decision: RouteDecision) -> str:

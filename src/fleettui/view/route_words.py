@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fleettui.model.clock import duration
+from fleettui.model.clock import duration, duration_words
 from fleettui.model.route import RouteCandidate, RouteDecision
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone
@@ -56,10 +56,10 @@ def basis_of(candidate: RouteCandidate) -> str:
 
 
 def eviction_texts(candidate: RouteCandidate) -> list[str]:
-    """`qwen3:8b (idle 41m, 5.2 GiB)` for each copy that has to go, in the order in which they go."""
+    """`qwen3:8b (idle 41 min, 5.2 GiB)` for each copy that has to go, in the order in which they go."""
     texts = []
     for eviction in candidate.evicts:
-        about = [] if isinstance(eviction.idle_s, Unknown) else [f"idle {duration(eviction.idle_s)}"]
+        about = [] if isinstance(eviction.idle_s, Unknown) else [f"idle {duration_words(eviction.idle_s)}"]
         if not isinstance(eviction.vram_mib, Unknown):
             about.append(f"{gib_text(eviction.vram_mib)} GiB")
         texts.append(clean(eviction.model) + (f" ({', '.join(about)})" if about else ""))
@@ -100,12 +100,11 @@ def _without_figures(reason: str, candidate: RouteCandidate) -> str:
 
 
 def about_candidate(candidate: RouteCandidate) -> str:
-    """Everything that is known of one, in one sentence."""
-    text = "".join(cell.text for cell in why_cells(candidate))
-    ready = ready_in(candidate).text
-    if not isinstance(candidate.eta_s, Unknown) and candidate.eta_s >= 0.5 and ready not in text:
+    """Everything that is known of one, in one sentence; its tier stands in its line."""
+    text = "".join(cell.text for cell in why_cells(candidate, is_brief=True))
+    if not isinstance(candidate.eta_s, Unknown) and candidate.eta_s >= 0.5:
         basis = clean(candidate.eta_text) or basis_of(candidate)
-        text += f"; ready in {ready}" + (f" ({basis})" if basis else "")
+        text += f"; ready in {ready_in(candidate).text}" + (f" ({basis})" if basis else "")
     return f"{text}; {clean(candidate.model)} on {candidate.engine}"
 
 

@@ -37,6 +37,14 @@ class Row(NamedTuple):
     """Runs from left to right, gaps included; exactly the layout's width."""
 
 
+def model_of(row: Row) -> str | None:
+    """The model that a copy's row is about; None of every other row."""
+    if row.kind != "model":
+        return None
+    _, _, rest = row.key.removeprefix(f"{row.machine}/model/").partition("/")  # behind the engine
+    return rest.rpartition("/")[0] or None
+
+
 def fleet_rows(
     fleet: FleetSnapshot,
     now: float,

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from textual import events
 from textual.app import ComposeResult
@@ -20,26 +21,24 @@ from fleettui.tui.dressed import DressedApp
 from fleettui.tui.painter import Painter
 from fleettui.tui.pick.line import PickInput
 from fleettui.tui.pick.question import Picked, PickQuestion, PickSource
+from fleettui.tui.pick.rows import PickRows
 from fleettui.tui.pick.terminal import PickDriver, Terminal
 from fleettui.tui.port import Look
+from fleettui.tui.themes import theme_names
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.cursor_view import CursorView
 from fleettui.tui.widgets.footer import Footer
+from fleettui.tui.widgets.route_list import RouteList
 from fleettui.view.cells import Cell, Cells
 from fleettui.view.filter_language import FilterError
 from fleettui.view.pick_lines import (
-    PickLine,
     about_choice,
-    choice_line,
     detail_lines,
     find_choice,
-    header_cells,
-    pick_layout,
     pick_title,
-    snapshots_of,
     title_cells,
 )
-from fleettui.view.picking import Choice, PickOrder, choices_of, matching_machines, note_of
+from fleettui.view.picking import Choice, PickOrder, choices_of, matching_machines
 from fleettui.view.route_text import format_one
 
 LOW, LOWEST = 16, 10
@@ -75,8 +74,11 @@ class PickApp(DressedApp, inherit_bindings=False):
         look: Look | None = None,
         terminal: Terminal | None = None,
         clock: Callable[[], float] = time.time,
+        theme: str = "",
     ) -> None:
+        """`theme`: the one that the dashboard wore last; empty: none was chosen."""
         self.terminal = terminal
+        self._last_theme = theme
         super().__init__(look)
         self.source = source
         self.question = question
@@ -97,8 +99,8 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._filter_error: FilterError | None = None
         self._typed = ""
         """What the list was narrowed by last."""
+        self._rows = PickRows()
         self._low = LOW
-        self._note = ""
 
     def compose(self) -> ComposeResult:
         title = CellBlock(id="title")
@@ -110,14 +112,19 @@ class PickApp(DressedApp, inherit_bindings=False):
             label.show_cells((Cell(" > ", "key"),))
             yield label
             yield PickInput()
-        choices = CursorView[PickLine](id="choices")
+        choices: CursorView[Any] = RouteList(id="choices") if query else CursorView(id="choices")
         choices.can_focus = False  # the line has every key
+        yield CellBlock(id="notes")
         yield choices
         yield CellBlock(id="detail")
         yield Footer()
 
     @property
-    def view(self) -> CursorView[PickLine]:
+    def last_theme(self) -> str:
+        return self._last_theme if self._last_theme in theme_names() else ""
+
+    @property
+    def view(self) -> CursorView[Any]:
         """The list."""
         return self.query_one("#choices", CursorView)
 
@@ -153,24 +160,15 @@ class PickApp(DressedApp, inherit_bindings=False):
         self._has_settled |= settled
         if self._has_settled:
             self._order.hold(choices)
-        self._note = note_of(found)
         self._all = choices = tuple(self._order.arrange(choices))
         self._choices = shown = self._filtered(choices, fleet, now)
-        look, machines = self.look, snapshots_of(fleet)
-        layout = pick_layout(
-            self.view.size.width,
-            choices,
-            has_model=self.question.query is not None,
-            interval_s=fleet.interval_s,
-            glyphs=look.glyph_set,
-            thresholds=look.thresholds,
-        )
-        self._low = LOW if layout.rest else LOWEST
-        lines = [choice_line(choice, machines.get(choice.machine), now, layout) for choice in shown]
-        self.view.show_lines(lines, PickLine("", header_cells(layout)))
+        page = self._rows.page_of(found, fleet, choices, shown, now, self.view.size.width, self.look)
+        self._low = LOW if page.tells_why else LOWEST
+        self.query_one("#notes", CellBlock).show_cells(*(page.notes if self.size.height >= LOW else ()))
+        self.view.show_lines(page.lines, page.header)
         if is_new_filter or not (self._has_moved or self._has_settled):
             self._put_on_best()
-        title = title_cells(found, choices, len(shown), self.size.width, look.glyph_set)
+        title = title_cells(found, choices, len(shown), self.size.width, self.look.glyph_set)
         self.query_one("#title", CellBlock).show_cells(title)
         self._show_detail()
 
@@ -178,8 +176,8 @@ class PickApp(DressedApp, inherit_bindings=False):
         """Nobody knows the model, or nobody answered: what `route` would end with too."""
         if found.exit_code == EXIT_UNKNOWN_MODEL:
             return True
-        is_waiting = not choices or any(choice.is_asked for choice in choices)
-        return found.exit_code == EXIT_NO_DATA and not is_waiting
+        is_settled = bool(choices) and not any(choice.is_asked for choice in choices)
+        return found.exit_code == EXIT_NO_DATA and is_settled
 
     def _filtered(self, choices: Sequence[Choice], fleet: FleetSnapshot, now: float) -> Sequence[Choice]:
         """What matches the typed line; all while it cannot be read."""
@@ -194,7 +192,8 @@ class PickApp(DressedApp, inherit_bindings=False):
         """The cursor: while nobody has moved it and news come in, and when what is typed changed."""
         first = next((at for at, choice in enumerate(self._choices) if choice.answer is not None), 0)
         self._placed = self._choices[first].key if self._choices else None
-        self.view.move_cursor(first)
+        if self._placed is None or not self.view.move_to(self._placed):
+            self.view.move_cursor(0)
 
     @property
     def _input(self) -> str:
@@ -210,7 +209,7 @@ class PickApp(DressedApp, inherit_bindings=False):
             machine = None if choice is None else self.source.snapshot.find(choice.machine)
             answer = None if choice is None else choice.answer
             text = "" if answer is None else format_one(answer, self.question.form)
-            about = "" if choice is None else about_choice(choice, machine, self._note)
+            about = "" if choice is None else about_choice(choice, machine)
             lines = detail_lines(choice, text, about, self.size.width, glyphs, most)
         self.query_one("#detail", CellBlock).show_cells(*[()] * (most - len(lines)), *lines)
 
@@ -281,10 +280,14 @@ class PickApp(DressedApp, inherit_bindings=False):
 
 
 async def run_picker(
-    source: PickSource, question: PickQuestion, look: Look | None = None, terminal: Terminal | None = None
+    source: PickSource,
+    question: PickQuestion,
+    look: Look | None = None,
+    terminal: Terminal | None = None,
+    theme: str = "",
 ) -> Picked:
     """Run the picker, and its source with it, until something is picked or it is left."""
-    app = PickApp(source, question, look, terminal)
+    app = PickApp(source, question, look, terminal, theme=theme)
     starting = asyncio.create_task(source.start())  # while the screen comes up
 
     async def watch() -> None:

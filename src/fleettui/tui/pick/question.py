@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from fleettui.decide.knowledge import NOTHING_KNOWN
 from fleettui.decide.routing import decide_route
 from fleettui.decide.serving import list_serving
+from fleettui.model.record import replace
 from fleettui.model.route import RouteDecision, RouteQuery, ServingList
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.picking import PickAnswer
+
+if TYPE_CHECKING:
+    from fleettui.fleet.route_desk import RouteDesk
 
 
 class PickSource(Protocol):
@@ -45,10 +50,15 @@ class PickQuestion:
     """The model and what is wanted for it; None: any machine that takes requests."""
     form: str = "address"
     """Of the answer."""
+    desk: RouteDesk | None = None
+    """Leases, and what is stored for routing; None: neither is known."""
 
     def ask(self, fleet: FleetSnapshot, now: float) -> RouteDecision | ServingList:
         """Who can be picked now."""
-        return list_serving(fleet, now) if self.query is None else decide_route(fleet, self.query, now)
+        if self.query is None:
+            return list_serving(fleet, now)
+        knowledge = NOTHING_KNOWN if self.desk is None else self.desk.knowledge_of(self.query.model)
+        return decide_route(fleet, self.query, now, replace(knowledge, catalog=fleet.catalog))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from fleettui.tui.widgets.summary_line import SummaryLine
 from fleettui.view.cells import Cells
 from fleettui.view.layout import Layout, header_cells, make_layout
 from fleettui.view.list_state import list_state, no_match
-from fleettui.view.rows import count_rows
+from fleettui.view.rows import count_rows, model_of
 
 
 class FleetScreen(ChoosingMachines):
@@ -59,6 +59,12 @@ class FleetScreen(ChoosingMachines):
     @property
     def current_machine(self) -> str | None:
         return self.table.cursor_machine
+
+    @property
+    def current_model(self) -> str | None:
+        """Of the copy under the cursor."""
+        row = self.table.cursor_line
+        return None if row is None else model_of(row)
 
     @property
     def layout_now(self) -> Layout | None:

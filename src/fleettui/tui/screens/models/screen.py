@@ -60,6 +60,12 @@ class ModelsScreen(ChoosingModels):
         row = self.table.cursor_line
         return None if row is None else row.machine
 
+    @property
+    def current_model(self) -> str | None:
+        """Of the line under the cursor, by its first name."""
+        group = self.table.cursor_model
+        return next((line.name for line in self.lines if line.key == group), None)
+
     def on_resize(self) -> None:
         self.fleet_app.painter.paint_now()
 

@@ -19,15 +19,15 @@ from fleettui.tui.screens.route.warming import WarmUpKeys
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.painting import Line
 from fleettui.tui.widgets.route_list import RouteList
-from fleettui.view.cells import Cell, Cells, fit_cells
+from fleettui.view.cells import Cell, Cells
 from fleettui.view.route_names import matching_models, model_header, model_rows
 from fleettui.view.route_page import (
     ChipLine,
     candidate_detail,
     chip_line,
     chips_of,
-    decision_notes,
     detail_cells,
+    note_lines,
     route_title,
 )
 from fleettui.view.route_rows import (
@@ -35,7 +35,6 @@ from fleettui.view.route_rows import (
     RouteRow,
     route_header,
     route_layout,
-    text_rows,
 )
 
 if TYPE_CHECKING:
@@ -180,16 +179,8 @@ class RouteScreen(AskingScreen):
         keys = {chip.action: self.key_of(chip.action) for chip in chips_of(self.query_now)}
         self._chips = chip_line(self.query_now, keys, width, glyphs)
         self.query_one("#options", CellBlock).show_cells(self._chips.cells)
-        lines: list[Cells] = []
-        for index, (text, tone) in enumerate(decision_notes(decision) if decision is not None else ()):
-            lines += [row.cells for row in text_rows(str(index), text, layout, tone)]
         is_low = self.size.height < LOW
-        most = 1 if is_low else 3
-        if len(lines) > most:
-            lines = [
-                *lines[: most - 1],
-                fit_cells((*lines[most - 1], Cell(" ")), width, "left", glyphs.ellipsis),
-            ]
+        lines = [] if decision is None else note_lines(decision, layout, 1 if is_low else 3)
         # Where there is room a blank line stands there, so that nothing moves.
         self.query_one("#notes", CellBlock).show_cells(*(lines or ([] if is_low else [()])))
 
