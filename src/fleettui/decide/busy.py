@@ -1,14 +1,29 @@
-"""Is an engine, or one copy on it, at work? Signs of it in words; never a number where none was read."""
+"""Is an engine, or one copy on it, at work? Signs of it in words; never a number where none was read.
+
+Engines that count requests say it. Ollama does not; three weak signs stand for it: connections to its port
+beyond our own, cards of the copy that are busy in two samples in a row, an expiry that moved a moment ago.
+"""
 
 from __future__ import annotations
 
 from fleettui.model.literal import Literal
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
+from fleettui.model.residency import cards_of
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
 
 BusyCode = Literal["running", "waiting", "connections", "gpu", "expiry"]
+
+SAMPLES_IN_A_ROW = 2
+"""One busy sample may be anything: a desktop, a card that wakes up."""
+AT_REST_PERCENT = 5
+JUST_USED_S = 10.0
+"""Whoever asks again and again leaves gaps."""
+SOCKETS_MAX_AGE_S = 30.0
+"""Three times as old as they are read."""
+
+_STRONG = frozenset({"running", "waiting"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +38,112 @@ def find_busy_signs(
     snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
 ) -> tuple[BusySign, ...]:
     """All signs that `copy` (None: anything on the engine) works now; empty: none was seen."""
+    found = _counted(engine)
+    if not found and not _counts(engine):
+        found = _weak_signs(snapshot, engine, copy, now)
+    return tuple(found)
+
+
+def idle_s(snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, now: float) -> Maybe[float]:
+    """Seconds since the last use of a copy that is known; 0 while it works, Unknown where nothing tells.
+
+    Behind a weak sign of work it is unknown: a long request leaves no trace before it ends.
+    """
+    signs = find_busy_signs(snapshot, engine, copy, now)
+    if any(sign.code in _STRONG for sign in signs):
+        return 0.0
+    for sign in signs:
+        if sign.code != "expiry":
+            return Unknown(sign.text)
+    for use in engine.uses:
+        if use.name == copy.name:
+            return max(0.0, now - use.used_at)
+    return Unknown("no use of it was seen")
+
+
+def _counted(engine: EngineReading) -> list[BusySign]:
+    """What the engine counts itself."""
     found = []
     if not isinstance(engine.running, Unknown) and engine.running > 0:
         found.append(BusySign("running", f"{engine.running} running"))
     if not isinstance(engine.waiting, Unknown) and engine.waiting > 0:
         found.append(BusySign("waiting", f"{engine.waiting} waiting"))
-    return tuple(found)
+    in_flight = Unknown() if engine.load is None else engine.load.in_flight
+    if not found and not isinstance(in_flight, Unknown) and in_flight > 0:  # metrics lag behind it
+        found.append(BusySign("running", f"{in_flight} in flight"))
+    return found
 
 
-def idle_s(snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, now: float) -> Maybe[float]:
-    """Seconds since the last use of a copy that is known; 0 while it works, Unknown where nothing tells."""
-    if any(sign.code in ("running", "waiting") for sign in find_busy_signs(snapshot, engine, copy, now)):
-        return 0.0
-    for use in engine.uses:
-        if use.name == copy.name:
-            return max(0.0, now - use.used_at)
-    return Unknown("no use of it was seen")
+def _counts(engine: EngineReading) -> bool:
+    """It counts requests: that it counts none means that there are none."""
+    if not isinstance(engine.running, Unknown):
+        return True
+    has_count = engine.load is not None and not isinstance(engine.load.in_flight, Unknown)
+    return has_count and engine.traits is not None and engine.traits.counts_load
+
+
+def _weak_signs(
+    snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
+) -> list[BusySign]:
+    found = []
+    copies = _copies(engine, copy)
+    cards = {index for item in copies for index in cards_of(snapshot, engine, item)}
+    busy = _busy_cards(snapshot, cards)
+    others = count_others(snapshot, engine, now)
+    if others and not (not busy and cards and _rest(snapshot, cards) and _are_on_cards(copies)):
+        words = "connection" if others == 1 else "connections"
+        found.append(BusySign("connections", f"{others} {words} to its port"))
+    if busy:
+        words = "GPU" if len(busy) == 1 else "GPUs"
+        found.append(BusySign("gpu", f"{words} {', '.join(map(str, busy))} busy"))
+    used = [use.used_at for use in engine.uses if copy is None or use.name == copy.name]
+    if engine.kind == "ollama" and used and 0 <= now - max(used) < JUST_USED_S:
+        found.append(BusySign("expiry", "used a moment ago"))
+    return found
+
+
+def count_others(snapshot: MachineSnapshot, engine: EngineReading, now: float) -> int:
+    """Connections to the engine's port that are not our own; 0 where none was counted lately."""
+    if snapshot.sockets is None or _is_elsewhere(snapshot, engine):
+        return 0
+    status = snapshot.sources.get("sockets")
+    age_s = None if status is None else status.age_s(now)
+    if age_s is None or age_s > SOCKETS_MAX_AGE_S:
+        return 0
+    port = snapshot.sockets.find(engine.port)
+    return 0 if port is None else max(0, port.connections - port.ours)
+
+
+def _is_elsewhere(snapshot: MachineSnapshot, engine: EngineReading) -> bool:
+    """The file gives it a URL: the machine's own port of that number may be another's."""
+    return any(
+        endpoint.kind == engine.kind and endpoint.port == engine.port and endpoint.url is not None
+        for endpoint in snapshot.machine.engines
+    )
+
+
+def _copies(engine: EngineReading, copy: LoadedModel | None) -> tuple[LoadedModel, ...]:
+    if copy is not None:
+        return (copy,)
+    return () if isinstance(engine.loaded, Unknown) else engine.loaded
+
+
+def _busy_cards(snapshot: MachineSnapshot, cards: set[int]) -> list[int]:
+    gpu = snapshot.gpu
+    if gpu is None or gpu.is_stale:
+        return []
+    return [card.index for card in gpu.cards if card.index in cards and card.busy_samples >= SAMPLES_IN_A_ROW]
+
+
+def _rest(snapshot: MachineSnapshot, cards: set[int]) -> bool:
+    """None of the cards does anything, and that was read: an open connection is then one that is kept."""
+    gpu = snapshot.gpu
+    if gpu is None or gpu.is_stale:
+        return False
+    used = [card.utilisation_percent for card in gpu.cards if card.index in cards]
+    return all(not isinstance(percent, Unknown) and percent < AT_REST_PERCENT for percent in used)
+
+
+def _are_on_cards(copies: tuple[LoadedModel, ...]) -> bool:
+    """Wholly: what lies in main memory works without the cards."""
+    return all(copy.gpu_percent == 100 for copy in copies)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.fleet.source_record import SourceRecord
-from fleettui.model.gpu import GpuCard, GpuProblem, GpuReading, ProcessesReading
+from fleettui.model.gpu import GpuCard, GpuProblem, GpuReading, ProcessesReading, count_busy
 from fleettui.model.machine import Machine
 from fleettui.model.record import replace
 from fleettui.model.snapshot import SourceStatus
@@ -144,7 +144,9 @@ class AmdRecord:
         if "amd" in sections:
             self._take_sysfs(sections["amd"], now, machine, other)
         if self._sysfs and self._kinds is not None:
+            before = self._cards
             self._make_cards(now, machine, other)
+            self._cards = count_busy(self._cards, before, is_sample="amd" in sections)
         if "amd-process" in sections:
             self._take_processes(sections["amd-process"], sections.get("amd-ps"), now)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fleettui.decide.copy_uses import note_uses
 from fleettui.fleet.engine_key import NO_KEY, EngineKey
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.machine import EngineEndpoint
@@ -92,6 +93,7 @@ class EngineRecord:
         reading = self.probe.read_answers(self.endpoint.port, {path: answer}, before, way)
         if self.key is not NO_KEY:
             reading = self._name_key(reading)
+        reading = note_uses(reading, before, now, self.source.read_at)
         if reading == before:
             reading = before
         self.reading = reading
@@ -153,7 +155,8 @@ class EngineRecord:
         if is_up and self._timeouts < TIMEOUTS_TO_DOWN:
             return
         self._last.clear()
-        self.reading = self.probe.read_failure(self.endpoint.port, failure.text, self.reading, way)
+        reading = self.probe.read_failure(self.endpoint.port, failure.text, self.reading, way)
+        self.reading = note_uses(reading, self.reading, now)
         self.source.fail(failure.text, now)
 
     def _name_key(self, reading: EngineReading) -> EngineReading:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fleettui.fleet.gpu_condition_record import GpuConditionRecord
 from fleettui.fleet.source_record import SourceRecord
-from fleettui.model.gpu import GpuCard, GpuFault, GpuReading, ProcessesReading
+from fleettui.model.gpu import GpuCard, GpuFault, GpuReading, ProcessesReading, count_busy
 from fleettui.model.readings import MemoryReading
 from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
@@ -119,6 +119,7 @@ class GpuRecord:
     ) -> bool:
         source = self.sources["gpu"]
         if section == self._last_section and source.state == "ok":
+            self._count_busy_again()
             source.succeed(now)
             return True
         reading = parse_gpus(section.payload, section.exit_code, fields)
@@ -169,12 +170,25 @@ class GpuRecord:
 
     def _keep(self, reading: GpuReading, known: tuple[GpuCard, ...], faults: tuple[GpuFault, ...]) -> None:
         """The cards of this answer; where it has none the last known ones, marked as stale."""
+        cards = count_busy(reading.cards, known)
+        if cards is not reading.cards:
+            reading = replace(reading, cards=cards)
         if not reading.cards and known:
             reading = replace(reading, cards=known, is_stale=True, faults=faults)
         elif faults:
             reading = replace(reading, faults=faults)
         self._plain = reading
         self.reading = self._joined(reading)
+
+    def _count_busy_again(self) -> None:
+        """The same answer as before is one more sample."""
+        plain = self._plain
+        if plain is None or not any(card.busy_samples for card in plain.cards):
+            return
+        cards = count_busy(plain.cards, plain.cards)
+        if cards is not plain.cards:
+            self._plain = replace(plain, cards=cards)
+            self.reading = self._joined(self._plain)
 
     def _joined(self, reading: GpuReading) -> GpuReading:
         """The reading with MIG instances under their cards and the condition beside them."""

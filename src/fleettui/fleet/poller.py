@@ -57,9 +57,7 @@ class MachinePoller:
         self._loops = MachineLoops(
             self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost, self._fact_loop_silent
         )
-        self._engines = (
-            EngineFeeds(record, self._keep_engine, clock, needs.busy) if needs.engines else None
-        )
+        self._engines = EngineFeeds(record, self._keep_engine, clock, needs.busy) if needs.engines else None
         self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
         self._answers = Answers(record, needs, self, clock)
         self._link: Link | None = None

@@ -8,6 +8,7 @@ from fleettui.fleet.engine_key import read_key
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
 from fleettui.fleet.gpu_record import AskedFields, GpuRecord
+from fleettui.fleet.places import Places
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.fleet.verdict import Verdict
 from fleettui.model.machine import Machine
@@ -51,6 +52,7 @@ class MachineRecord:
         self.link = LinkStatus()
         self.last_seen: float | None = None
         self._verdict = Verdict()
+        self._places = Places()
         self.fleet_notes: tuple[Reason, ...] = ()
         """What a look at the whole fleet tells of this machine."""
         self._seq = 0
@@ -121,20 +123,24 @@ class MachineRecord:
     def freeze(self, now: float, interval_s: float, utc_offset_s: int = 0) -> MachineSnapshot:
         """The snapshot of this moment, judged; times in its reasons are local by `utc_offset_s`."""
         self._seq += 1
-        facts, gpu = self.facts, self.gpu
+        facts = self.facts
+        gpu = self.amd.join(self.gpu.with_memory(facts.memory))
+        processes = self.amd.join_processes(self.gpu.processes)
+        engines = tuple([item.reading for item in self._engine_list if item.reading is not None])
         snapshot = MachineSnapshot(
             machine=self.machine,
             trust=self.trust,
             link=self.link,
-            gpu=self.amd.join(gpu.with_memory(facts.memory)),
-            processes=self.amd.join_processes(gpu.processes),
+            gpu=gpu,
+            processes=processes,
             cpu=facts.cpu,
             memory=facts.memory,
             disks=facts.disks,
             net=facts.net,
             sockets=facts.sockets,
             system=facts.system,
-            engines=tuple([item.reading for item in self._engine_list if item.reading is not None]),
+            engines=engines,
+            places=self._places.find(gpu, processes, engines),
             sources=self._statuses(),
             health=self._verdict.health,
             reasons=self._verdict.reasons,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.literal import Literal
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 
 GpuProblemCode = Literal[
@@ -203,6 +203,25 @@ class ProcessesReading:
     """GPU processes of a machine."""
 
     processes: tuple[GpuProcess, ...] = ()
+
+
+def count_busy(
+    cards: tuple[GpuCard, ...], before: tuple[GpuCard, ...], *, is_sample: bool = True
+) -> tuple[GpuCard, ...]:
+    """The cards with `busy_samples` counted on from those of the sample before.
+
+    `is_sample`: False where the utilisation is still that of before.
+    """
+    counts = {card.index: card.busy_samples for card in before if card.busy_samples}
+    found: list[GpuCard] | None = None
+    for at, card in enumerate(cards):
+        used = card.utilisation_percent
+        is_busy = not isinstance(used, Unknown) and used >= BUSY_PERCENT
+        count = min(counts.get(card.index, 0) + is_sample, BUSY_SAMPLES_KEPT) if is_busy else 0
+        if count != card.busy_samples:
+            found = list(cards) if found is None else found
+            found[at] = replace(card, busy_samples=count)
+    return cards if found is None else tuple(found)
 
 
 def condition_of(reading: GpuReading, card: GpuCard) -> CardCondition | None:

@@ -357,6 +357,18 @@ class CopyUse:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyPlace:
+    """The cards that processes prove a copy to lie on."""
+
+    port: int
+    """Of its engine."""
+    name: str
+    """Of the copy, as the engine lists it."""
+    cards: tuple[int, ...]
+    """Indices, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
 class EngineReading:
     """What one engine of a machine said."""
 

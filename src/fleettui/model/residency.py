@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fleettui.model.gpu import GpuProcess, cards_of_uuids
+from fleettui.model.gpu import GpuProcess, GpuReading, ProcessesReading, cards_of_uuids
 from fleettui.model.gpu_users import may_hold
-from fleettui.model.readings import LoadedModel
+from fleettui.model.readings import CopyPlace, EngineReading, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
@@ -53,13 +53,18 @@ def copy_of_process(process: GpuProcess, copies: tuple[LoadedModel, ...]) -> Loa
 
 def shares_of(snapshot: MachineSnapshot) -> tuple[CardShare, ...]:
     """What lies where, only as far as processes prove it; empty where nothing is proven."""
-    if snapshot.gpu is None or snapshot.processes is None or not snapshot.processes.processes:
+    if snapshot.gpu is None or snapshot.processes is None:
         return ()
-    copies = tuple(copy for copy in snapshot.loaded if copy.vram_bytes != 0)
-    if not copies:
+    return _shares(snapshot.gpu, snapshot.processes.processes, snapshot.loaded)
+
+
+def _shares(
+    gpu: GpuReading, processes: tuple[GpuProcess, ...], loaded: tuple[LoadedModel, ...]
+) -> tuple[CardShare, ...]:
+    copies = tuple(copy for copy in loaded if copy.vram_bytes != 0)
+    if not copies or not processes:
         return ()
-    index_of = cards_of_uuids(snapshot.gpu.cards)
-    processes = snapshot.processes.processes
+    index_of = cards_of_uuids(gpu.cards)
     copy_of_pid = _copies_of_pids(processes, copies)
     shares = []
     for process in processes:
@@ -113,6 +118,36 @@ def _is_of_size(used_mib: Maybe[int], copy: LoadedModel) -> bool:
 def cards_of_copy(shares: tuple[CardShare, ...], copy: LoadedModel) -> tuple[int, ...]:
     """Indices of the cards a copy is proven to lie on, ascending."""
     return tuple(sorted({share.gpu_index for share in shares if share.copy is copy}))
+
+
+def find_places(
+    gpu: GpuReading, processes: ProcessesReading, engines: tuple[EngineReading, ...]
+) -> tuple[CopyPlace, ...]:
+    """The cards of each copy, as far as processes prove them; engine by engine."""
+    listed = [
+        (engine.port, copy)
+        for engine in engines
+        if not isinstance(engine.loaded, Unknown)
+        for copy in engine.loaded
+    ]
+    shares = _shares(gpu, processes.processes, tuple(copy for _, copy in listed))
+    if not shares:
+        return ()
+    found = (CopyPlace(port, copy.name, cards_of_copy(shares, copy)) for port, copy in listed)
+    return tuple(place for place in found if place.cards)
+
+
+def cards_of(snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel) -> tuple[int, ...]:
+    """Indices of the cards a copy is proven to lie on; empty where nothing proves any."""
+    places = snapshot.places
+    if places is None:
+        if snapshot.gpu is None or snapshot.processes is None:
+            return ()
+        places = find_places(snapshot.gpu, snapshot.processes, snapshot.engines)
+    for place in places:
+        if place.port == engine.port and place.name == copy.name:
+            return place.cards
+    return ()
 
 
 def unexplained_mib(snapshot: MachineSnapshot) -> Maybe[int]:

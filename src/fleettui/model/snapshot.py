@@ -7,6 +7,7 @@ from fleettui.model.gpu import GpuReading, ProcessesReading
 from fleettui.model.literal import Literal
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.readings import (
+    CopyPlace,
     CpuReading,
     DisksReading,
     EngineReading,
@@ -156,6 +157,9 @@ class MachineSnapshot:
     system: SystemReading | None = None
     engines: tuple[EngineReading, ...] = ()
     """One for each engine asked, in the order of `machine.engines`."""
+    places: tuple[CopyPlace, ...] | None = None
+    """Of the copies whose cards are proven; the same object while nothing it is made of changes. None: nobody
+    looked."""
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
     health: Health = "unknown"
     reasons: tuple[Reason, ...] = ()

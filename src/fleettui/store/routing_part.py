@@ -12,12 +12,16 @@ from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.machine import DeclaredGpu, Machine
 from fleettui.model.ollama_settings import NOT_SET, OllamaSettings
 from fleettui.model.readings import (
+    CopyPlace,
     CopyUse,
+    EngineLoad,
     EngineReading,
     EngineTraits,
     InstalledModel,
+    ListeningPort,
     LoadedModel,
     ModelTraits,
+    SocketsReading,
     SystemReading,
 )
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
@@ -41,6 +45,9 @@ _card_values = attrgetter(
     "busy_samples",
 )  # fmt: skip
 _engine_values = attrgetter("kind", "port", "state", "running", "waiting", "error")
+_use_values = attrgetter("name", "used_at")
+_place_values = attrgetter("port", "name", "cards")
+_port_values = attrgetter("port", "is_loopback", "connections", "ours")
 _loaded_values = attrgetter(
     "name", "engine", "digest", "size_bytes", "vram_bytes", "context", "state", "names", "expires_at",
     "is_pinned",
@@ -79,6 +86,8 @@ class RoutingEncoder:
                 else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem, gpu.is_stale),
                 snapshot.memory,
                 None if snapshot.system is None else _bare_settings(snapshot.system.ollama),
+                _engine_ports(snapshot),
+                None if snapshot.places is None else [*map(_place_values, snapshot.places)],
                 {
                     name: _status_values(status)
                     for name, status in snapshot.sources.items()
@@ -101,11 +110,9 @@ class RoutingEncoder:
         asked = encode(
             [
                 (
-                    _engine_values(engine),
+                    (*_engine_values(engine), *_work_values(engine)),
                     _each(engine.loaded, _loaded_values),
                     _each(engine.installed, _installed_values),
-                    [(use.name, use.used_at) for use in engine.uses],
-                    None if engine.traits is None else engine.traits.slots,
                 )
                 for engine in engines
             ]
@@ -122,8 +129,9 @@ def decode_for_routing(text: str) -> MachineSnapshot | None:
     """The machine snapshot of `encode_for_routing`'s text; None for any other."""
     values = decode(text)
     try:
-        (declared, gpu_count), engines, (link, flags, gpu, memory, settings, sources) = values
-        return _snapshot(declared, gpu_count, link, flags, gpu, memory, settings, engines, sources)
+        (declared, gpu_count), engines, (link, flags, gpu, memory, settings, ports, places, sources) = values
+        evidence = settings, ports, places
+        return _snapshot(declared, gpu_count, link, flags, gpu, memory, evidence, engines, sources)
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
 
@@ -135,12 +143,13 @@ def _snapshot(
     flags: Any,
     gpu: Any,
     memory: Any,
-    settings: Any,
+    evidence: Any,
     engines: Any,
     sources: Any,
 ) -> MachineSnapshot:
     name, role, hostname, port, models, tags, disabled_gpus, endpoints = declared
     trust, health, last_seen, maintenance, drain, seq = flags
+    settings, ports, places = evidence
     return MachineSnapshot(
         Machine(
             name,
@@ -157,8 +166,12 @@ def _snapshot(
         LinkStatus(*link),
         None if gpu is None else _gpu(*gpu),
         memory=memory,
+        sockets=None if ports is None else SocketsReading(tuple([ListeningPort(*port) for port in ports])),
         system=None if settings is None else SystemReading(ollama=_settings(*settings)),
         engines=tuple([_engine(*engine) for engine in engines]),
+        places=None
+        if places is None
+        else tuple([CopyPlace(port, copy, tuple(cards)) for port, copy, cards in places]),
         sources={source: _status(status) for source, status in sources.items()},
         health=health,
         last_seen=last_seen,
@@ -166,6 +179,23 @@ def _snapshot(
         drain=drain,
         seq=seq,
     )
+
+
+def _engine_ports(snapshot: MachineSnapshot) -> list[Any] | None:
+    """Who is connected to the engines; other ports are nothing to routing."""
+    if snapshot.sockets is None:
+        return None
+    found = (snapshot.sockets.find(engine.port) for engine in snapshot.engines)
+    return [_port_values(port) for port in found if port is not None]
+
+
+def _work_values(engine: EngineReading) -> tuple[Any, ...]:
+    """Uses, requests in flight, whether 0 of them means none, and slots; None for what is not known."""
+    traits, load = engine.traits, engine.load
+    in_flight = None if load is None or isinstance(load.in_flight, Unknown) else load.in_flight
+    slots = None if traits is None or isinstance(traits.slots, Unknown) else traits.slots
+    counts = traits is not None and traits.counts_load
+    return [*map(_use_values, engine.uses)], in_flight, counts, slots
 
 
 def _bare_settings(told: OllamaSettings | None) -> list[Any] | None:
@@ -184,8 +214,11 @@ def _gpu(cards: Any, faults: Any, problem: Any, is_stale: Any) -> GpuReading:
     return GpuReading(tuple(map(_card, cards)), tuple(faults), problem=problem, is_stale=is_stale)
 
 
-def _engine(values: Any, loaded: Any, installed: Any, uses: Any, slots: Any) -> EngineReading:
-    kind, port, state, running, waiting, error = values
+def _engine(values: Any, loaded: Any, installed: Any) -> EngineReading:
+    kind, port, state, running, waiting, error, uses, in_flight, counts_load, slots = values
+    traits = None
+    if counts_load or slots is not None:
+        traits = EngineTraits(slots=NOT_READ if slots is None else slots, counts_load=counts_load)
     return EngineReading(
         kind,
         port,
@@ -195,7 +228,8 @@ def _engine(values: Any, loaded: Any, installed: Any, uses: Any, slots: Any) -> 
         running=running,
         waiting=waiting,
         error=error,
-        traits=None if slots is None else EngineTraits(slots=slots),
+        traits=traits,
+        load=None if in_flight is None else EngineLoad(in_flight),
         uses=tuple([CopyUse(*use) for use in uses]),
     )
 
