@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import NOW, digest_of, make_copy, make_engine, make_fleet, make_installed, make_snapshot
 from fleettui.decide.knowledge import RouteKnowledge
+from fleettui.decide.lease_effect import shown_leases
+from fleettui.decide.lease_terms import lease_on
 from fleettui.decide.matching import Asked, Match, find_on_engine
 from fleettui.decide.routing import decide_route
 from fleettui.model.catalog import EMPTY_CATALOG, Catalog, CatalogModel, catalog_names, find_in_catalog
@@ -15,6 +18,7 @@ from fleettui.model.machine import EngineKind
 from fleettui.model.readings import EngineReading, ModelTraits
 from fleettui.model.route import RouteDecision, RouteQuery
 from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Unknown
 
 HF = "meta-llama/Llama-3.1-8B-Instruct"
 CATALOG = Catalog(
@@ -245,3 +249,16 @@ def test_drift_is_told_of_each_tag_that_was_meant() -> None:
         item.text for item in route("llama-8b", one, two, other).warnings if item.code == "digest_drift"
     ]
     assert warnings == ["llama3.1:8b differs between machines: aaaaaaaaaaaa on ada, bbbbbbbbbbbb on bora"]
+
+
+@pytest.mark.parametrize("asked", ["llama-8b", "llama3.1:8b", HF, "sql-lora"])
+def test_a_lease_ends_when_the_model_takes_a_request_by_whatever_name_it_was_asked(asked: str) -> None:
+    copy = make_copy(HF, engine="vllm", digest=Unknown("not given"), traits=ModelTraits((), ("sql-lora",)))
+    idle = make_engine(kind="vllm", port=8000, loaded=[copy], running=0, waiting=0)
+    before = make_snapshot("bora", engines=(idle,))
+    decision = route(asked, before)
+    assert decision.chosen is not None
+    lease = lease_on(decision.chosen, decision.canonical, lease_id="x", now=NOW - 5)
+    after = make_snapshot("bora", engines=(replace(idle, running=1),))
+    assert shown_leases([lease], make_fleet(before), make_fleet(before)) == ()
+    assert shown_leases([lease], make_fleet(before), make_fleet(after)) == ("x",)

@@ -90,9 +90,15 @@ def _copy_of(engine: EngineReading, lease: Lease) -> LoadedModel | None:
         if copy.state != "stopping" and (
             (lease.digest is not None and copy.digest == lease.digest)
             or canonical_name(copy.name) == lease.model
+            or (copy.names is not None and _has_name(copy.names, lease.model))
         ):
             return copy
     return None
+
+
+def _has_name(names: tuple[tuple[str, ...], tuple[str, ...]], canonical: str) -> bool:
+    """Among aliases and adapters."""
+    return any(canonical_name(name) == canonical for part in names for name in part)
 
 
 def _read_at(snapshot: MachineSnapshot, engine: EngineReading) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.lease import Lease
+from fleettui.model.names import canonical_name
 from fleettui.model.route import RouteCandidate
 from fleettui.model.unknown import Unknown
 
@@ -24,7 +25,10 @@ def lease_on(
     pid: int = 0,
     owner: str = "",
 ) -> Lease:
-    """The lease of an asker that is sent to this candidate. `hold_s`: its term, by the asker's wish."""
+    """The lease of an asker that is sent to this candidate. `hold_s`: its term, by the asker's wish.
+
+    It is on the model by its name there, which the catalog may tell apart from what was asked (`canonical`).
+    """
     need = candidate.need
     is_cold = not candidate.is_resident
     reserved_mib = need.mib if is_cold and need is not None else 0
@@ -33,7 +37,7 @@ def lease_on(
         machine=candidate.machine,
         port=candidate.port,
         engine=candidate.engine,
-        model=canonical,
+        model=canonical_name(candidate.model) if candidate.model else canonical,
         kind="cold" if is_cold else "resident",
         taken_at=now,
         until=now + (_term_s(candidate) if hold_s is None else hold_s),
