@@ -17,11 +17,10 @@ from fleettui.model.readings import (
     EngineLoad,
     EngineReading,
     EngineTraits,
-    ListeningPort,
     LoadedModel,
-    SocketsReading,
 )
 from fleettui.model.snapshot import MachineSnapshot, SourceStatus
+from fleettui.model.sockets import ListeningPort, SocketsReading
 from fleettui.model.unknown import Unknown
 from fleettui.store.routing_part import decode_for_routing, encode_for_routing
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from loop_runner import Loop, write_tool
 
-from fleettui.model.readings import ListeningPort, SocketsReading
+from fleettui.model.sockets import ListeningPort, ServerProcess, SocketsReading
 from fleettui.model.unknown import Unknown
 from fleettui.probes.frames import Section
 from fleettui.probes.loops_sockets import LISTENING_KEPT, SERVERS_KEPT
-from fleettui.probes.sockets import ServerProcess, parse_servers, parse_sockets, with_ours
+from fleettui.probes.sockets import parse_servers, parse_sockets, with_ours
 
 AS_SH = ("dash", "bash", "busybox", "zsh", "ksh", "mksh", "lksh")
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

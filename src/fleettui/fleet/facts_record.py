@@ -13,9 +13,9 @@ from fleettui.model.readings import (
     MemoryDetails,
     MemoryReading,
     NetReading,
-    SocketsReading,
     SystemReading,
 )
+from fleettui.model.sockets import ServerProcess, SocketsReading
 from fleettui.model.unknown import Unknown
 from fleettui.probes.cpu import CpuTimes, parse_cpu
 from fleettui.probes.disks import parse_disks
@@ -23,7 +23,7 @@ from fleettui.probes.frames import Frame, Section
 from fleettui.probes.memory import parse_memory
 from fleettui.probes.memory_details import parse_memory_details
 from fleettui.probes.net import NOTHING_UNCOUNTED, NetCounters, parse_net, parse_uncounted
-from fleettui.probes.sockets import ServerProcess, parse_servers, parse_sockets, with_ours
+from fleettui.probes.sockets import parse_servers, parse_sockets, with_ours
 
 NOTHING = Section(0, b"")
 _FAST = frozenset(FAST_FACTS)

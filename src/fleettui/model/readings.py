@@ -157,33 +157,6 @@ class NetReading:
 
 
 @dataclass(frozen=True, slots=True)
-class ListeningPort:
-    """A TCP port that some process of the machine listens on, with who is connected to it."""
-
-    port: int
-    is_loopback: bool
-    """Reached from the machine itself only."""
-    connections: int = 0
-    """Established, seen from the server's side."""
-    ours: int = 0
-    """How many of them this fleettui holds open itself, through SSH."""
-
-
-@dataclass(frozen=True, slots=True)
-class SocketsReading:
-    """TCP servers of a machine; the same object while nothing changes. Source: /proc/net/tcp, tcp6."""
-
-    listening: tuple[ListeningPort, ...] = ()
-    """Ascending."""
-    is_cut: bool = False
-    """There were more ports than are kept."""
-
-    def find(self, port: int) -> ListeningPort | None:
-        """That port; None where nothing listens on it, or it was cut."""
-        return next((item for item in self.listening if item.port == port), None)
-
-
-@dataclass(frozen=True, slots=True)
 class BlockDevice:
     """One disk of the machine, whether mounted or not. Source: lsblk, /sys/block."""
 

@@ -15,10 +15,10 @@ from fleettui.model.readings import (
     LoadedModel,
     MemoryReading,
     NetReading,
-    SocketsReading,
     SystemReading,
 )
 from fleettui.model.record import dataclass, field
+from fleettui.model.sockets import SocketsReading
 from fleettui.model.unknown import Unknown
 
 TYPE_CHECKING = False

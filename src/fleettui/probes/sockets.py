@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fleettui.model.readings import ListeningPort, SocketsReading
-from fleettui.model.record import dataclass, replace
+from fleettui.model.record import replace
+from fleettui.model.sockets import ListeningPort, ServerProcess, SocketsReading
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.clean import clean_text
 from fleettui.probes.loops_sockets import COMMAND_KEPT, LISTENING_KEPT, SERVERS_KEPT
 from fleettui.probes.numbers import is_digits
 
 _HEX = frozenset("0123456789ABCDEFabcdef")
-
-
-@dataclass(frozen=True, slots=True)
-class ServerProcess:
-    """A process whose name or command line has a word of a server of models."""
-
-    pid: int
-    parent: int
-    command: str
 
 
 def parse_sockets(payload: bytes) -> Maybe[SocketsReading]:

@@ -18,13 +18,12 @@ from fleettui.model.readings import (
     EngineReading,
     EngineTraits,
     InstalledModel,
-    ListeningPort,
     LoadedModel,
     ModelTraits,
-    SocketsReading,
     SystemReading,
 )
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
+from fleettui.model.sockets import ListeningPort, SocketsReading
 from fleettui.model.unknown import NOT_READ, Unknown
 from fleettui.store.codec import decode, encode
 
