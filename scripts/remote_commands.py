@@ -12,6 +12,7 @@ from fleettui.fleet.needs import (
     MEMORY_PERIOD_S,
     MINUTE_PERIOD_S,
     PROCESSES_PERIOD_S,
+    SETTINGS_PERIOD_S,
     SOCKETS_PERIOD_S,
 )
 from fleettui.probes.commands import COMMANDS, LOOP_KINDS, STARTING, RemoteCommand, When, loop_digest
@@ -31,6 +32,7 @@ PERIODS: dict[When, float] = {
     "processes": PROCESSES_PERIOD_S,
     "minute": MINUTE_PERIOD_S,
     "sockets": SOCKETS_PERIOD_S,
+    "settings": SETTINGS_PERIOD_S,
     "condition": CONDITION_PERIOD_S,
     "amd tool": TOOL_PERIOD_S,
 }
@@ -120,7 +122,10 @@ def windows_lines() -> Iterator[str]:
 def engine_lines() -> Iterator[str]:
     """What is asked of engines."""
     yield "## Requests to engines\n"
-    yield "Only `GET`, to 127.0.0.1 of the machine and the port of its file, through the SSH connection."
+    yield "Only `GET`, to 127.0.0.1 of the machine and the port of its file, through the SSH connection; and of"
+    yield "Ollama once for each model's weights, in the whole fleet and all runs, `POST /api/show`, which only"
+    yield "tells what they are made of. It is asked while a dashboard or `status --watch` runs, one at a time,"
+    yield "and by `fleettui fit MODEL`."
     yield "Nothing else is asked of an engine while it is watched. A path that an engine says it has not is not asked"
     yield "again before it starts anew; of an engine that is down only the paths in bold are asked. With"
     yield "`--avoid-busy` llama.cpp is also asked `/slots`, only awake and without metrics, and a router"

@@ -57,6 +57,7 @@ OWN_SAMPLES: Mapping[str, bytes] = {
     "root": b"/dev/vda ext4 rw,relatime",
     "sockets": b"0100007F:2CAA 3\n00000000000000000000000001000000:2CAA 3\n00000000:1F90 0\n3\nmore\n",
     "servers": b"   4242       1 /usr/local/bin/ollama serve\n   4300    4242 /usr/bin/llama-server --port 40121\n",
+    "settings": b"OLLAMA_HOST=0.0.0.0:11434\nOLLAMA_NUM_PARALLEL=4\nOLLAMA_KEEP_ALIVE=24h\nOLLAMA_X\n",
     "listen": b"   0: 0100007F:2CAA 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0 0 1\n"
     b"   1: 00000000000000000000000001000000:2CAA 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 1\n",
     "times": b"2318-11-24T02:50:18.929807807+08:00\nTue, 10 Mar 2026 09:15:30 GMT\n0001-01-01T00:00:00Z\n",

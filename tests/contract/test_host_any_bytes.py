@@ -220,7 +220,7 @@ def test_rates(first: bytes, second: bytes) -> None:
 
 NAMES = (
     "stat", "load", "uptime", "mem", "net", "disks", "uname", "os", "cpu", "host", "cgroup", "arc", "psi", "swaps",
-    "links", "blocks", "runtime", "clock", "other",
+    "links", "blocks", "runtime", "clock", "ollama", "other",
 )  # fmt: skip
 SECTIONS = st.dictionaries(st.sampled_from(NAMES), st.builds(Section, CODES, TEXTS), max_size=12)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.model_need import GIB, MIB, ContextUse, ModelFacts, ModelNeed, SeenCopy, find_need
 from fleettui.decide.natural import natural_key
+from fleettui.decide.ollama_use import copy_settings
 from fleettui.model.catalog import CatalogModel
 from fleettui.model.model_shape import NOT_TOLD
 from fleettui.model.readings import LoadedModel
@@ -83,7 +84,7 @@ def seen_copies(fleet: FleetSnapshot, digest: str) -> tuple[SeenCopy, ...]:
             for copy in engine.loaded:
                 if copy.digest != digest:
                     continue
-                seen = _as_seen(snapshot, copy)
+                seen = _as_seen(snapshot, engine.port, copy)
                 if seen is None:
                     continue
                 key = (seen.vram_bytes, seen.context)
@@ -94,14 +95,16 @@ def seen_copies(fleet: FleetSnapshot, digest: str) -> tuple[SeenCopy, ...]:
     return tuple(ranked[:_SEEN_KEPT])
 
 
-def _as_seen(snapshot: MachineSnapshot, copy: LoadedModel) -> SeenCopy | None:
+def _as_seen(snapshot: MachineSnapshot, port: int, copy: LoadedModel) -> SeenCopy | None:
     """What a copy tells of its weights; None where it is partly in RAM, or nothing is told."""
     vram, context = copy.vram_bytes, copy.context
     if copy.engine != "ollama" or copy.state != "loaded" or copy.gpu_percent != 100:
         return None
     if isinstance(vram, Unknown) or isinstance(context, Unknown) or vram <= 0:
         return None
-    return SeenCopy(vram, context, gpus=_fewest_cards(snapshot, vram), where=snapshot.name)
+    parallel, types = copy_settings(snapshot, port)
+    gpus = _fewest_cards(snapshot, vram)
+    return SeenCopy(vram, context, parallel, types, gpus, snapshot.name)
 
 
 def _fewest_cards(snapshot: MachineSnapshot, vram_bytes: int) -> int:

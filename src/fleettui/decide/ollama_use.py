@@ -54,6 +54,14 @@ def find_ollama_use(snapshot: MachineSnapshot, port: int, context: int | None = 
     )
 
 
+def copy_settings(snapshot: MachineSnapshot, port: int) -> tuple[int | None, CacheTypes]:
+    """Sequences (None: not known) and cache of the copies that the server at that port holds."""
+    if settings_of(snapshot, port) is None:
+        return None, F16
+    use = find_ollama_use(snapshot, port, _SMALLEST_CONTEXT).use
+    return use.parallel, use.types
+
+
 def _context(
     snapshot: MachineSnapshot, settings: OllamaSettings | None, asked: int | None
 ) -> tuple[int, str]:

@@ -193,6 +193,14 @@ def _servers(machine: SimulatedMachine, now: float) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
+def settings_text(machine: SimulatedMachine, engine_port: int) -> bytes:
+    """The environment of the engine's service, as far as the loop lets it through."""
+    plan = machine.plan
+    rows = [f"OLLAMA_HOST=0.0.0.0:{engine_port}", f"OLLAMA_KEEP_ALIVE={plan.keep_alive_s:.0f}s"]
+    rows += [] if plan.context is None else [f"OLLAMA_CONTEXT_LENGTH={plan.context}"]
+    return "".join(f"{row}\n" for row in rows).encode()
+
+
 def _nothing(machine: SimulatedMachine, now: float) -> str:
     return ""
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from fleettui.demo.clock import DemoClock
 from fleettui.demo.doctor_answers import PERMISSION_HINT, may_read_journal
 from fleettui.demo.engine_server import EngineServer, whole_answer
-from fleettui.demo.facts_answers import sockets_text
+from fleettui.demo.facts_answers import settings_text, sockets_text
 from fleettui.demo.listeners import BACKLOG, LOOPBACK, LoopbackPort
 from fleettui.demo.log_answers import journal_lines
 from fleettui.demo.machine import SimulatedMachine
@@ -193,6 +193,9 @@ class MachineSsh:
             if name == "sockets":
                 ports = self.port.number, self.engine.port.number
                 answers[name] = Section(0, sockets_text(self.simulated, *ports, len(self.engine.connections)))
+                continue
+            if name == "ollama":
+                answers[name] = Section(0, settings_text(self.simulated, self.engine.port.number))
                 continue
             code, text = answer_section(self.simulated, section, now)
             answers[name] = Section(code, text.encode())

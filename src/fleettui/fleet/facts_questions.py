@@ -13,6 +13,8 @@ from fleettui.fleet.needs import (
     MINUTE_FACTS,
     MINUTE_PERIOD_S,
     RATE_FACTS,
+    SETTINGS_FACTS,
+    SETTINGS_PERIOD_S,
     SOCKET_FACTS,
     SOCKETS_PERIOD_S,
     SYSTEM_FACTS,
@@ -20,7 +22,7 @@ from fleettui.fleet.needs import (
 )
 
 _ONCE = frozenset((*SYSTEM_FACTS, *LATER_FACTS))
-_MAY_HANG = ("disks", "blocks", "runtime", "servers")
+_MAY_HANG = ("disks", "blocks", "runtime", "servers", *SETTINGS_FACTS)
 """Sections whose tools look at disks, at processes behind a hung driver, or talk to others."""
 _NOT_AT_FIRST = (*_MAY_HANG, *SOCKET_FACTS)
 
@@ -35,6 +37,7 @@ class FactsQuestions:
         self._periods = dict.fromkeys(MEMORY_FACTS, MEMORY_PERIOD_S)
         self._periods.update(dict.fromkeys(MINUTE_FACTS, MINUTE_PERIOD_S))
         self._periods.update(dict.fromkeys(SOCKET_FACTS, SOCKETS_PERIOD_S))
+        self._periods.update(dict.fromkeys(SETTINGS_FACTS, SETTINGS_PERIOD_S))
         if needs.disks:
             self._periods["disks"] = DISKS_PERIOD_S
         self._asked_at: dict[str, float] = {}
@@ -68,7 +71,7 @@ class FactsQuestions:
     def second_sample(self) -> tuple[str, ...]:
         """Sections half a second after the first frame: rates take two samples."""
         waiting = dict.fromkeys(("disks",) if "disks" in self._periods else ())
-        waiting.update(dict.fromkeys(LATER_FACTS))
+        waiting.update(dict.fromkeys((*LATER_FACTS, *SETTINGS_FACTS)))
         return (*RATE_FACTS, *self._answering(name for name in waiting if name not in self._asked_at))
 
     def note_asked(self, sections: tuple[str, ...], now: float) -> bool:

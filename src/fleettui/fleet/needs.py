@@ -27,9 +27,13 @@ MINUTE_FACTS = ("links", "clock", "servers")
 SOCKET_FACTS = ("sockets",)
 """Ports that are listened on, and how many connections each has."""
 
+SETTINGS_FACTS = ("ollama",)
+"""How an engine was set up: changes when its service is started anew."""
+
 MEMORY_PERIOD_S = 10.0
 MINUTE_PERIOD_S = 60.0
 SOCKETS_PERIOD_S = 10.0
+SETTINGS_PERIOD_S = 600.0
 
 DISKS_PERIOD_S = 30.0
 PROCESSES_PERIOD_S = 10.0

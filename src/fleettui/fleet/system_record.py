@@ -9,12 +9,13 @@ from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
 from fleettui.probes.cgroups import parse_core_limit
 from fleettui.probes.clock import find_skew_s
+from fleettui.probes.engines.ollama_environment import parse_ollama_settings
 from fleettui.probes.frames import Section
 from fleettui.probes.lsblk import parse_blocks
 from fleettui.probes.system import parse_runtime, parse_system, read_system_name
 
 _NOTHING = Section(0, b"")
-_SLOW = frozenset(("uname", "blocks", "runtime", "clock", "cgroup"))
+_SLOW = frozenset(("uname", "blocks", "runtime", "clock", "cgroup", "ollama"))
 _TIME_LIMIT_CODES = (124, 137, 143)
 
 
@@ -58,6 +59,9 @@ class SystemRecord:
             made = replace(made, clock_skew_s=skew_s)
         if "cgroup" in sections:
             made = replace(made, core_limit=self._core_limit(sections["cgroup"].payload))
+        if "ollama" in sections:
+            told = sections["ollama"]
+            made = replace(made, ollama=parse_ollama_settings(told.payload, told.exit_code))
         if made != reading:
             self.reading = made
 
@@ -84,6 +88,7 @@ class SystemRecord:
                 clock_skew_s=known.clock_skew_s,
                 block_devices=known.block_devices,
                 core_limit=known.core_limit,
+                ollama=known.ollama,
             )
         self.reading = made if made != known else known
 

@@ -10,6 +10,7 @@ import hashlib
 from typing import Final, Literal, get_args
 
 from fleettui.model.record import dataclass
+from fleettui.probes.engines.ollama_environment import NAMES
 from fleettui.probes.loops import LoopKind, loop_command
 from fleettui.probes.loops_amd import AMD_TOOL_LIMIT_S, HWMON_FILES, SYSFS_FILES
 from fleettui.probes.loops_df import DF_LIMIT_S
@@ -24,8 +25,8 @@ from fleettui.probes.loops_logs import (
 from fleettui.probes.loops_sockets import COMMAND_KEPT, LISTENING_KEPT, SERVERS_KEPT
 
 When = Literal[
-    "tick", "memory", "sockets", "disks", "processes", "minute", "condition", "amd tool", "connection",
-    "driver", "asked", "doctor", "engine", "logs",
+    "tick", "memory", "sockets", "disks", "processes", "minute", "settings", "condition", "amd tool",
+    "connection", "driver", "asked", "doctor", "engine", "logs",
 ]  # fmt: skip
 """How often; each has a period or an occasion in fleet/needs.py and in scripts/remote_commands.py."""
 
@@ -118,6 +119,19 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
         limit_s=2,
         note="servers of models that no machine file names: command lines of processes whose name is that of "
         "one, or python",
+    ),
+    RemoteCommand(
+        "facts",
+        "ollama",
+        "settings",
+        (
+            "tr \\000 \\n",
+            "systemctl show ollama.service -p LoadState -p Environment -p EnvironmentFiles",
+        ),
+        reads=("/proc/*/comm", "/proc/PID/environ of an ollama of this account", "its EnvironmentFiles"),
+        limit_s=2,
+        note="systemctl only where no such environment can be read; of all that only "
+        f"{', '.join('OLLAMA_' + name for name in NAMES)} are sent",
     ),
     RemoteCommand(
         "facts",

@@ -2,9 +2,9 @@
 
 On each tick, no fork: `stat load uptime mem net`. Files only, no fork: `cgroup arc psi swaps links host os`.
 Tools, each with a time limit: `disks` (df), `blocks` (lsblk), `cpu` (grep), `runtime` (docker …), `uname`,
-`clock` (date), `sockets` (awk), `servers` (ps). A tool that hangs costs this loop its limit, so the limits
-stay below the 6 s after which a silent machine counts as offline. Every section answers on any system: what
-is not there gives an exit code and no payload.
+`clock` (date), `sockets` (awk), `servers` (ps), `ollama` (tr, systemctl). A tool that hangs costs this loop
+its limit, so the limits stay below the 6 s after which a silent machine counts as offline. Every section
+answers on any system: what is not there gives an exit code and no payload.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from fleettui.probes.loops_blocks import BLOCKS_CASE, BLOCKS_START
 from fleettui.probes.loops_cgroups import CGROUPS_CASE, CGROUPS_START, LIMITS_OF_MEMORY
 from fleettui.probes.loops_df import DF_START, DISKS_CASE
+from fleettui.probes.loops_ollama import OLLAMA_CASE, OLLAMA_START
 from fleettui.probes.loops_sockets import SOCKETS_CASE, SOCKETS_START
 
 _START = f"""
@@ -19,6 +20,7 @@ _START = f"""
 {BLOCKS_START}
 {DF_START}
 {SOCKETS_START}
+{OLLAMA_START}
 
 # $1: section, $2: file of a few lines, whole.
 add_file() {{
@@ -158,5 +160,8 @@ _TOOLS = r"""
   clock) v=$(exec date +%s.%N </dev/null); add clock $? "$v";;
 """  # noqa: E501 - one regular expression
 
-FACTS_LOOP = (_START, _FAST + _FILES + CGROUPS_CASE + DISKS_CASE + _TOOLS + BLOCKS_CASE + SOCKETS_CASE)
+FACTS_LOOP = (
+    _START,
+    _FAST + _FILES + CGROUPS_CASE + DISKS_CASE + _TOOLS + BLOCKS_CASE + SOCKETS_CASE + OLLAMA_CASE,
+)
 """What runs once at the start, and the cases of the loop."""

@@ -206,7 +206,8 @@ def _bare_settings(told: OllamaSettings | None) -> list[Any] | None:
 
 
 def _settings(*values: Any) -> OllamaSettings:
-    return OllamaSettings(*[NOT_SET if value is None else value for value in values])
+    known: list[Any] = [NOT_SET if value is None else value for value in values]
+    return OllamaSettings(*known)
 
 
 def _gpu(cards: Any, faults: Any, problem: Any, is_stale: Any) -> GpuReading:
