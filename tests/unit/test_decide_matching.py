@@ -205,6 +205,17 @@ def test_the_catalog_finds_ids_and_names() -> None:
     assert catalog_names(CATALOG)[:3] == ["llama-8b", "llama3.1:8b", "llama3.1:8b-instruct-q4_K_M"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ("llama-8b", "llama-8b"), (HF, HF), ("LLAMA3.1:8B", "llama3.1:8b"), ("qwen3:8b", "qwen3:8b"),
+        ("unknown", "unknown:latest"), ("nameless", "nameless"),
+    ],
+)  # fmt: skip
+def test_how_it_is_spoken_of(asked: str, shown: str) -> None:
+    assert Asked(asked, CATALOG).shown == shown
+
+
 # -- and so in routing ----------------------------------------------------------------------------------
 
 

@@ -116,7 +116,7 @@ def judge_fleet(fleet: FleetSnapshot, query: FitQuery, now: float, knowledge: Ro
     exit_code = _exit_code(fits, is_known=is_known)
     return FitReport(
         query,
-        asked.canonical,
+        asked.shown,
         tuple(fits),
         exit_code,
         fleet.taken_at,

@@ -72,6 +72,16 @@ class Asked:
         self._strangers: set[str] = set()
         """Names of other families."""
 
+    @property
+    def shown(self) -> str:
+        """How to speak of it: Ollama's full form, but a word of the catalog as it stands there."""
+        model = self.model
+        if model is None or (
+            self.name != model.id and self.canonical in map(canonical_name, model.names_on("ollama"))
+        ):
+            return self.canonical
+        return self.name
+
     def _elsewhere(self, kind: str) -> tuple[str, ...]:
         """Names that the catalog has for it on engines of that kind."""
         if self.model is None:

@@ -79,7 +79,7 @@ def decide_route(
             nearest = tuple(nearest_names(query.model, [*all_names(fleet), *known_names]))
     return RouteDecision(
         query=query,
-        canonical=canonical,
+        canonical=inquiry.asked.shown,
         chosen=chosen,
         candidates=tuple(candidates),
         rejected=tuple(rejected),
@@ -87,7 +87,7 @@ def decide_route(
         taken_at=fleet.taken_at,
         decided_at=now,
         digest=chosen.digest if chosen is not None else Unknown("nothing chosen"),
-        warnings=warnings_of(judged_machines, chosen, canonical, is_new=is_new),
+        warnings=warnings_of(judged_machines, chosen, inquiry.asked.shown, is_new=is_new),
         nearest=nearest,
     )
 
