@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from zlib import crc32
 
-from fleettui.model import gpu, machine, ollama_settings, readings, snapshot
+from fleettui.model import gpu, machine, ollama_settings, readings, snapshot, sockets
 from fleettui.model.unknown import Unknown
 from fleettui.model.written import dump_json, read_float
 
