@@ -129,10 +129,10 @@ async def test_tones_stand_out_from_both_backgrounds_of_the_table(theme: str) ->
         table = app.screen.query_one(FleetTable)
         grounds = [
             table.background_colors[1],
-            table.get_component_styles("line--cursor").background,
+            table.app.get_component_styles("line--cursor").background,
         ]
         found = {
-            (tone, number): contrast(table.get_component_styles(f"tone--{tone}").color, ground)
+            (tone, number): contrast(table.app.get_component_styles(f"tone--{tone}").color, ground)
             for tone in TEXT + BARS
             for number, ground in enumerate(grounds)
         }
@@ -148,7 +148,7 @@ async def test_every_theme_can_be_worn_and_changed_while_it_runs() -> None:
             await pilot.pause()
             table = app.screen.query_one(FleetTable)
             tones = {
-                tone: table.get_component_styles(f"tone--{tone}").color.hex
+                tone: table.app.get_component_styles(f"tone--{tone}").color.hex
                 for tone in ("good", "warn", "bad")
             }
             assert len(set(tones.values())) == 3, name

@@ -14,6 +14,7 @@ from fleettui.tui.port import Look
 from fleettui.tui.style_cache import let_go_of_closed_widgets
 from fleettui.tui.terminal import TerminalApp, TerminalDriver
 from fleettui.tui.themes import ANSI, DARK, THEMES, tone_variables
+from fleettui.tui.tones import TONE_CLASSES, TONES_CSS
 from fleettui.view.text import clean
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,9 @@ class DressedApp(TerminalApp):
     INSTEAD: ClassVar[str] = "`fleettui status` works without the dashboard"
     """What the operator can do then."""
     DRIVER: ClassVar[type[TerminalDriver]] = TerminalDriver
+    COMPONENT_CLASSES: ClassVar[set[str]] = TONE_CLASSES  # once, not for each widget that paints cells
     DEFAULT_CSS = f"""
-    DressedApp {{{ASCII_CSS}
+    DressedApp {{{ASCII_CSS}{TONES_CSS}
         & ToastRack {{ margin-bottom: 2; }}
     }}
     """

@@ -39,7 +39,7 @@ TONES_CSS = """
     &:ansi > .tone--bad { text-style: bold; }
     &:ansi > .line--cursor { text-style: reverse; background: $background; }
 """
-"""Rules for a widget that paints cells; goes inside the rule of the widget."""
+"""Goes inside the rule of the app, which has these classes for all widgets that paint cells."""
 
 
 def class_of(tone: str) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fleettui.tui.tones import TONE_CLASSES, TONES_CSS
 from fleettui.tui.widgets.painting import NO_LINE, Line, Painting
 from fleettui.view.cells import Cells
 
@@ -18,16 +16,12 @@ class CellBlock(Widget):
     """As high as it has lines; without any it takes no room."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = TONE_CLASSES
-    DEFAULT_CSS = (
-        """
+    DEFAULT_CSS = """
     CellBlock {
         height: 1;
         background: $background;
+    }
     """
-        + TONES_CSS
-        + "}"
-    )
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from textual import events
 from textual.geometry import Region, Size
@@ -11,7 +11,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fleettui.tui.actions import bindings_for
-from fleettui.tui.tones import HEADER_CLASS, TONE_CLASSES, TONES_CSS
+from fleettui.tui.tones import HEADER_CLASS
 from fleettui.tui.widgets.painting import NO_LINE, Paintable, Painting
 
 LinePart = TypeVar("LinePart", bound=Paintable)
@@ -22,19 +22,15 @@ class LineView(Generic[LinePart], ScrollView, can_focus=True, inherit_bindings=F
 
     ALLOW_SELECT = False
     BINDINGS = bindings_for("lines")
-    COMPONENT_CLASSES: ClassVar[set[str]] = TONE_CLASSES
-    DEFAULT_CSS = (
-        """
+    DEFAULT_CSS = """
     LineView {
         height: 1fr;
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-size-vertical: 1;
         background: $background;
+    }
     """
-        + TONES_CSS
-        + "}"
-    )
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

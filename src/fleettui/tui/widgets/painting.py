@@ -117,13 +117,17 @@ class Painting:
         style = self._styles.get((tone, backdrop))
         if style is None:
             widget = self._widget
-            style = widget.get_component_rich_style(class_of(tone))
+            paint = widget.app.get_component_styles(class_of(tone))
+            style = Style(bgcolor=widget.rich_style.bgcolor) + paint.text_style
+            style += Style(color=paint.color.rich_color)
             if backdrop is not None:
-                ground = widget.get_component_rich_style(backdrop)
-                if ground.reverse:  # one colour: runs in the reverse of each tone's would be a patchwork
+                ground = widget.app.get_component_styles(backdrop)
+                if (
+                    ground.text_style.reverse
+                ):  # one colour: runs in the reverse of each tone's would be a patchwork
                     style = Style(bold=style.bold, reverse=True)
                 else:
-                    style += Style(bgcolor=ground.bgcolor, bold=ground.bold)
+                    style += Style(bgcolor=ground.background.rich_color, bold=ground.text_style.bold)
             sample = [Segment("x", style)]
             # No colours, dim: once for a style, not for each line.
             for line_filter in widget.get_line_filters():
