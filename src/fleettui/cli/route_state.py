@@ -12,6 +12,8 @@ from fleettui.decide.routing import decide_route, reject_unreachable
 from fleettui.fleet.leasing import LeasedRoute, decide_with_lease
 from fleettui.fleet.route_knowledge import load_knowledge
 from fleettui.model.record import replace
+from fleettui.model.route import TIER_RESIDENT
+from fleettui.model.unknown import Unknown
 from fleettui.store.database import Store, StoreError
 from fleettui.store.leases import LOCK_WAIT_S, load_leases
 
@@ -109,7 +111,13 @@ class RouteState:
         """No machine that has not answered yet could be a better choice, by what is stored of it."""
         from fleettui.decide.early import cannot_be_beaten
 
-        return cannot_be_beaten(fleet, self.preview(fleet, query), self.last_fleet)
+        decision = self.preview(fleet, query)
+        cards_read = {item.name for item in fleet.machines if item.gpu is not None}
+        for candidate in decision.candidates:
+            is_best = candidate.tier == TIER_RESIDENT
+            if is_best and isinstance(candidate.free_mib, Unknown) and candidate.machine not in cards_read:
+                return False  # once they are, it may be a better one
+        return cannot_be_beaten(fleet, decision, self.last_fleet)
 
     def give_back(self, lease: Lease) -> None:
         """The choice came to nothing: nobody need go round it."""

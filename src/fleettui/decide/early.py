@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
 from fleettui.decide.ranking import order_key
 from fleettui.decide.routing import decide_route
 from fleettui.model.record import replace
 from fleettui.model.route import TIER_RESIDENT, RouteDecision
 from fleettui.model.snapshot import FleetSnapshot
+
+_declared_values = attrgetter("role", "hostname", "port", "models", "tags", "disabled_gpus", "engines")
+"""What routing reads of a machine file; no more of it is in a snapshot that was stored for routing."""
 
 
 def cannot_be_beaten(
@@ -30,7 +35,9 @@ def cannot_be_beaten(
         return False
     machines = [item for item in last_known.machines if item.machine.name in waiting]
     declared = {item.name: item.machine for item in fleet.machines}
-    if len(machines) < len(waiting) or any(item.machine != declared[item.name] for item in machines):
+    if len(machines) < len(waiting) or any(
+        _declared_values(item.machine) != _declared_values(declared[item.name]) for item in machines
+    ):
         return False
     by_last = replace(last_known, machines=tuple(machines))
     at_any_age = replace(query, max_age_s=float("inf"))

@@ -124,7 +124,7 @@ class LatestFleet:
             newer = await asyncio.to_thread(self._read)
             if newer is None:
                 continue
-            if self._stored is None or newer.written_at != self._stored.written_at:
+            if self._stored is None or _is_news(self._stored, newer):
                 self._publish(newer.fleet)
             self._stored = newer
         await self._poll()
@@ -170,3 +170,11 @@ class LatestFleet:
 
     def _publish(self, fleet: FleetSnapshot) -> None:
         self._bus.publish(replace(fleet, seq=self._bus.latest.seq + 1))
+
+
+def _is_news(before: StoredFleet, newer: StoredFleet) -> bool:
+    """Stored since, or somebody set or cleared a flag."""
+    if newer.written_at != before.written_at:
+        return True
+    flags, old = ([item.maintenance for item in one.fleet.machines] for one in (newer, before))
+    return flags != old
