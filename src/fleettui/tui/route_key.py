@@ -37,13 +37,15 @@ class RouteKey:
         return wish
 
     async def go(self, model: str) -> None:
-        """Route that model, else the one under the cursor, else ask which; a machine under it is marked."""
+        """Route the model of that name; without one that under the cursor, else ask which, with the machine
+        marked."""
         app = self._app
         screen, before = app.live_screen, app.current_mode
         if screen is None:
             return
         came_from = before if before != ROUTE else None
-        self._wish = RouteWish(model or screen.current_model or "", screen.current_machine, came_from)
+        machine = None if model else screen.current_machine
+        self._wish = RouteWish(model or screen.current_model or "", machine, came_from)
         if before != ROUTE:
             app.memory.note(APP, screen=ROUTE)
             await app.switch_mode(ROUTE)

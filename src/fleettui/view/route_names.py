@@ -27,8 +27,8 @@ class KnownModel(NamedTuple):
     installed: int = 0
     declared: int = 0
     is_in_catalog: bool = False
-    is_here: bool = False
-    """The machine that one asks for has it."""
+    here: int = 0
+    """2: the machine that one came from has it loaded; 1: it has it on its disk or declared."""
 
 
 class _Names(NamedTuple):
@@ -98,17 +98,17 @@ def _merge(machines: dict[str, _Names], catalog: Catalog, here: str | None) -> l
                 found[place] += 1
     in_catalog = catalog_names(catalog)
     own = machines.get(here) if here is not None else None
-    ours = {*own.loaded, *own.installed, *own.declared} if own is not None else set()
+    ours: dict[str, int] = {}
+    if own is not None:
+        ours = dict.fromkeys((*own.installed, *own.declared), 1) | dict.fromkeys(own.loaded, 2)
     for key, name in in_catalog.items():
         spelled.setdefault(key, name)
     models = [
-        KnownModel(name, loaded, installed, declared, key in in_catalog, key in ours)
+        KnownModel(name, loaded, installed, declared, key in in_catalog, ours.get(key, 0))
         for key, name in spelled.items()
         for loaded, installed, declared in (counts.get(key, (0, 0, 0)),)
     ]
-    models.sort(
-        key=lambda item: (not item.is_here, not item.loaded, not item.installed, natural_key(item.name))
-    )
+    models.sort(key=lambda item: (-item.here, not item.loaded, not item.installed, natural_key(item.name)))
     return models
 
 
@@ -167,7 +167,7 @@ def _cells(model: KnownModel, width: int, layout: RouteLayout) -> Cells:
         parts.append((f"declared by {count(model.declared, 'file')}", "dim"))
     if model.is_in_catalog and not parts:
         parts.append(("in the catalog", "dim"))
-    mark = Cell(layout.glyphs.tagged, "accent") if model.is_here else Cell(" ")
+    mark = Cell(layout.glyphs.tagged, "accent") if model.here else Cell(" ")
     name = fit(clean(model.name), width, layout.glyphs.ellipsis)
     cells: list[Cell] = [mark, Cell("  "), Cell(name, "strong" if model.loaded else "plain")]
     for text, tone in parts:
