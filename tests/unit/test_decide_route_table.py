@@ -334,7 +334,7 @@ def test_the_cheapest_eviction_comes_first() -> None:
         copy = make_copy("qwen3:8b", gib=14)
         return box(name, (free,), copy, gib=20, idle_s={"qwen3:8b": seconds})
 
-    decision = ask(idle("just-used", 16.0, 5.0), idle("long-idle", 12.0, 7200.0))
+    decision = ask(idle("just-used", 16.0, 50.0), idle("long-idle", 12.0, 7200.0))
     assert [item.machine for item in decision.candidates] == ["long-idle", "just-used"]
     assert [item.tier for item in decision.candidates] == [5, 5]
 

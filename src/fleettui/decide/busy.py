@@ -44,12 +44,20 @@ def find_busy_signs(
     return tuple(found)
 
 
-def idle_s(snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, now: float) -> Maybe[float]:
+def idle_s(
+    snapshot: MachineSnapshot,
+    engine: EngineReading,
+    copy: LoadedModel,
+    now: float,
+    signs: tuple[BusySign, ...] | None = None,
+) -> Maybe[float]:
     """Seconds since the last use of a copy that is known; 0 while it works, Unknown where nothing tells.
 
-    Behind a weak sign of work it is unknown: a long request leaves no trace before it ends.
+    Behind a weak sign of work it is unknown: a long request leaves no trace before it ends. `signs`: of that
+    copy, where they were looked for already.
     """
-    signs = find_busy_signs(snapshot, engine, copy, now)
+    if signs is None:
+        signs = find_busy_signs(snapshot, engine, copy, now)
     if any(sign.code in _STRONG for sign in signs):
         return 0.0
     for sign in signs:
@@ -86,19 +94,21 @@ def _weak_signs(
     snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
 ) -> list[BusySign]:
     found = []
-    copies = _copies(engine, copy)
-    cards = {index for item in copies for index in cards_of(snapshot, engine, item)}
-    busy = _busy_cards(snapshot, cards)
     others = count_others(snapshot, engine, now)
+    copies, cards, busy = _copies(engine, copy), set[int](), list[int]()
+    if others or _has_busy_card(snapshot):  # else nobody asks where the copies lie, which takes long
+        cards = {index for item in copies for index in cards_of(snapshot, engine, item)}
+        busy = _busy_cards(snapshot, cards)
     if others and not (not busy and cards and _rest(snapshot, cards) and _are_on_cards(copies)):
         words = "connection" if others == 1 else "connections"
         found.append(BusySign("connections", f"{others} {words} to its port"))
     if busy:
         words = "GPU" if len(busy) == 1 else "GPUs"
         found.append(BusySign("gpu", f"{words} {', '.join(map(str, busy))} busy"))
-    used = [use.used_at for use in engine.uses if copy is None or use.name == copy.name]
-    if engine.kind == "ollama" and used and 0 <= now - max(used) < JUST_USED_S:
-        found.append(BusySign("expiry", "used a moment ago"))
+    if engine.uses and engine.kind == "ollama":
+        used = [use.used_at for use in engine.uses if copy is None or use.name == copy.name]
+        if used and 0 <= now - max(used) < JUST_USED_S:
+            found.append(BusySign("expiry", "used a moment ago"))
     return found
 
 
@@ -126,6 +136,15 @@ def _copies(engine: EngineReading, copy: LoadedModel | None) -> tuple[LoadedMode
     if copy is not None:
         return (copy,)
     return () if isinstance(engine.loaded, Unknown) else engine.loaded
+
+
+def _has_busy_card(snapshot: MachineSnapshot) -> bool:
+    gpu = snapshot.gpu
+    if gpu is not None and not gpu.is_stale:
+        for card in gpu.cards:
+            if card.busy_samples >= SAMPLES_IN_A_ROW:
+                return True
+    return False
 
 
 def _busy_cards(snapshot: MachineSnapshot, cards: set[int]) -> list[int]:

@@ -63,12 +63,13 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
         if is_fixed and not isinstance(context, Unknown) and context < wanted:
             rejections.append(Rejection("ctx", f"ctx {context} < {wanted}, fixed when it was started"))
         wanted = None if is_fixed else _at_most(wanted, copy, inquiry)
-    busy = busy_words(snapshot, engine, copy, inquiry)
+    signs = find_busy_signs(snapshot, engine, copy, inquiry.now)
+    busy = busy_words(snapshot, engine, signs, inquiry)
     if busy and query.avoid_busy:
         rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
     if query.min_free_vram_mib > 0:
         rejections += headroom_rejections(snapshot, query, free)
-    unused_s = idle_s(snapshot, engine, copy, inquiry.now)
+    unused_s = idle_s(snapshot, engine, copy, inquiry.now, signs)
     in_flight = count_in_flight(engine, busy) if busy else 0
     if wanted is not None and copy.state == "loaded" and context != wanted:
         verdict = inquiry.cold.judge_reload(snapshot, match, _reload_words(copy, wanted))
@@ -103,10 +104,9 @@ def _at_most(wanted: int, copy: LoadedModel, inquiry: Inquiry) -> int:
 
 
 def busy_words(
-    snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, inquiry: Inquiry
+    snapshot: MachineSnapshot, engine: EngineReading, signs: tuple[BusySign, ...], inquiry: Inquiry
 ) -> tuple[str, ...]:
     """Signs that requests are in work there, askers included who were sent there and fill it up."""
-    signs: tuple[BusySign, ...] = find_busy_signs(snapshot, engine, copy, inquiry.now)
     words = tuple([sign.text for sign in signs]) if signs else ()
     held = inquiry.leases.get(snapshot.machine.name)
     if not held or engine.traits is None:

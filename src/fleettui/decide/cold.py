@@ -4,7 +4,7 @@ takes.
 
 from __future__ import annotations
 
-from fleettui.decide.busy import idle_s
+from fleettui.decide.busy import find_busy_signs, idle_s
 from fleettui.decide.candidates import (
     Verdict,
     Wanted,
@@ -55,7 +55,8 @@ class ColdJudge:
         """X of `--min-free-vram` is compared with free - need; with the sum where it spans cards."""
         engine, installed, inquiry = match.engine, match.installed, self._inquiry
         assert installed is not None  # noqa: S101 - the caller asks only for installed models
-        busy = busy_words(snapshot, engine, None, inquiry)
+        signs = find_busy_signs(snapshot, engine, None, inquiry.now)
+        busy = busy_words(snapshot, engine, signs, inquiry)
         rejections = []
         if busy and inquiry.query.avoid_busy:
             rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
@@ -187,7 +188,7 @@ class ColdJudge:
             return (), 0.0
         evicts, cost = [], 0.0
         for copy in victims:
-            unused_s = idle_s(snapshot, engine, copy, self._inquiry.now)
+            unused_s = idle_s(snapshot, engine, copy, self._inquiry.now, ())  # one at work is no victim
             size = copy.vram_bytes
             evicts.append(Eviction(copy.name, unused_s, size if isinstance(size, Unknown) else size // _MIB))
             cost += evict_cost_s(size, unused_s, rate_bytes_s)

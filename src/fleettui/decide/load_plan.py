@@ -10,9 +10,9 @@ from __future__ import annotations
 from fleettui.decide.busy import find_busy_signs
 from fleettui.decide.fit import FitVerdict
 from fleettui.decide.inquiry import Inquiry
-from fleettui.decide.model_need import MIB, ContextUse, ModelFacts, ModelNeed
+from fleettui.decide.model_need import MIB, ContextUse, ModelNeed
 from fleettui.decide.need import Needs
-from fleettui.decide.ollama_forecast import forecast
+from fleettui.decide.ollama_forecast import USABLE_PERCENT, Prediction, predict, weigh_prediction
 from fleettui.decide.ollama_use import OllamaUse, find_ollama_use, settings_of
 from fleettui.decide.room import eviction_order
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
@@ -107,15 +107,18 @@ def _offload(space: Space, need: ModelNeed, is_single: bool) -> tuple[FitVerdict
     return "cpu_offload", cards, len(space.idle), rest
 
 
+_Basis = tuple[OllamaUse, Maybe[ModelNeed], Maybe[Prediction]]
+
+
 class LoadPlanner:
     """Plans for one query; what machines have in common is found once."""
 
-    __slots__ = ("_inquiry", "_needs", "_uses")
+    __slots__ = ("_bases", "_inquiry", "_needs")
 
     def __init__(self, inquiry: Inquiry) -> None:
         self._inquiry = inquiry
         self._needs = Needs(inquiry.fleet, inquiry.knowledge)
-        self._uses: dict[object, OllamaUse] = {}
+        self._bases: dict[object, _Basis] = {}
 
     def plan(
         self,
@@ -130,9 +133,7 @@ class LoadPlanner:
 
         `is_busy`: something on the engine shows signs of work.
         """
-        use = self._use_of(snapshot, engine)
-        facts = self._needs.facts_of(installed.digest, installed.size_bytes, self._inquiry.asked.model)
-        need = self._needs.find(facts, use.use)
+        use, need, told = self._basis_of(snapshot, engine, installed)
         if isinstance(need, Unknown):
             return need
         copies = _copies_on(engine)
@@ -140,20 +141,20 @@ class LoadPlanner:
         forced = _count_forced(snapshot, use, copies) if copies and is_ollama else 0
         best, index = free.best_mib, free.best_index
         has_room = (
-            index is not None
+            forced <= 0
+            and index is not None
             and not isinstance(best, Unknown)
             and need.shared_bytes + need.per_gpu_bytes <= best * MIB
         )
-        # No need to look closer, unless Ollama's own forecast may be of another mind.
-        if has_room and forced <= 0 and (not copies or isinstance(facts.shape, Unknown)):
+        # No need to look closer, unless Ollama's own forecast is of another mind.
+        if has_room and (not copies or isinstance(told, Unknown) or not _is_short(told, use, free)):
             return LoadPlan("one_gpu", need, () if index is None else (index,))
         idle = self._idle_copies(snapshot, engine, copies, is_busy) if copies and is_ollama else []
-        space = find_space(snapshot, idle)
-        verdict, gpus, count, rest = weigh(space, need)
+        verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
         victims = tuple(idle[: max(forced, count)])
         likely: tuple[LoadedModel, ...] = ()
-        if idle and not victims and verdict in ("one_gpu", "several_gpus"):
-            likely = tuple(idle[:1]) if _is_evicting(space, facts, use) else ()
+        if idle and not victims and verdict in ("one_gpu", "several_gpus") and not isinstance(told, Unknown):
+            likely = tuple(idle[:1]) if _is_short(told, use, free) else ()
         return LoadPlan(verdict, need, gpus, victims, likely, rest, forced > len(idle))
 
     def plan_reload(
@@ -170,18 +171,24 @@ class LoadPlanner:
         verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
         return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
 
-    def _use_of(self, snapshot: MachineSnapshot, engine: EngineReading) -> OllamaUse:
-        """How the engine would load it. Machines with the same settings and VRAM have it in common."""
+    def _basis_of(
+        self, snapshot: MachineSnapshot, engine: EngineReading, installed: InstalledModel
+    ) -> _Basis:
+        """How it would be loaded, what that takes, what Ollama predicts: alike on machines that are alike."""
         context = self._inquiry.query.context
-        if engine.kind != "ollama":
-            tokens = _SMALLEST_CONTEXT if context is None else context
-            return self._uses.setdefault(tokens, OllamaUse(ContextUse(tokens)))
         settings = None if snapshot.system is None else settings_of(snapshot, engine.port)
-        key = (settings, _total_mib(snapshot) if context is None else None)
-        use = self._uses.get(key)
-        if use is None:
-            use = self._uses[key] = find_ollama_use(snapshot, engine.port, context)
-        return use
+        total = _total_mib(snapshot) if context is None else None
+        key = (installed.digest, installed.size_bytes, engine.kind, settings, total)
+        basis = self._bases.get(key)
+        if basis is None:
+            if engine.kind == "ollama":
+                use = find_ollama_use(snapshot, engine.port, context)
+            else:
+                use = OllamaUse(ContextUse(_SMALLEST_CONTEXT if context is None else context))
+            facts = self._needs.facts_of(installed.digest, installed.size_bytes, self._inquiry.asked.model)
+            basis = use, self._needs.find(facts, use.use), predict(facts, use.use)
+            self._bases[key] = basis
+        return basis
 
     def _idle_copies(
         self,
@@ -259,8 +266,10 @@ def _count_forced(snapshot: MachineSnapshot, use: OllamaUse, copies: tuple[Loade
     return max(0, len(copies) - kept + 1)
 
 
-def _is_evicting(space: Space, facts: ModelFacts, use: OllamaUse) -> bool:
-    """Ollama's own forecast asks for more room than there is."""
-    free = {-index: size for size, index in (*space.joined, *space.alone)}
-    told = forecast(facts, use.use, free, has_other_models=True, spreads=use.spreads)
-    return not isinstance(told, Unknown) and told.evicts
+def _is_short(told: Prediction, use: OllamaUse, free: FreeVram) -> bool:
+    """Ollama predicts more than it would use: of the freest card where that could do, else of all cards."""
+    best, summed = free.best_mib, free.sum_mib
+    if isinstance(best, Unknown) or isinstance(summed, Unknown):
+        return False
+    is_one = not use.spreads and told.predicted_bytes * 100 <= best * MIB * USABLE_PERCENT
+    return weigh_prediction(told, (best if is_one else summed) * MIB)[2]

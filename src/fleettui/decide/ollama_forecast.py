@@ -74,6 +74,33 @@ def choose_batch(tokens: int, predicted: int, free: int) -> int:
     return 512
 
 
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What Ollama says a model takes, whatever the machine."""
+
+    predicted_bytes: int
+    kv_bytes: int
+    tokens: int
+    """Of all sequences together."""
+    is_completion: bool = True
+    """Embeddings are computed in small batches."""
+
+
+def predict(facts: ModelFacts, use: ContextUse) -> Maybe[Prediction]:
+    """File size and its idea of the cache."""
+    cache = predict_kv_bytes(facts, use)
+    if isinstance(cache, Unknown):
+        return cache
+    if isinstance(facts.file_bytes, Unknown):
+        return facts.file_bytes
+    adjusted, shape = adjust_use(facts, use), facts.shape
+    is_completion = isinstance(shape, Unknown) or not (
+        "embedding" in shape.capabilities and "completion" not in shape.capabilities
+    )
+    tokens = adjusted.context * adjusted.parallel
+    return Prediction(facts.file_bytes + cache, cache, tokens, is_completion)
+
+
 def forecast(
     facts: ModelFacts,
     use: ContextUse,
@@ -86,22 +113,20 @@ def forecast(
 
     `free_bytes` by index of the card, all of one vendor. The first model of a server is never refused.
     """
-    cache = predict_kv_bytes(facts, use)
-    if isinstance(cache, Unknown):
-        return cache
-    if isinstance(facts.file_bytes, Unknown):
-        return facts.file_bytes
-    predicted = facts.file_bytes + cache
-    gpus = _place(predicted, free_bytes, spreads)
-    free = sum(free_bytes[index] for index in gpus)
-    adjusted = adjust_use(facts, use)
-    is_completion = isinstance(facts.shape, Unknown) or not (
-        "embedding" in facts.shape.capabilities and "completion" not in facts.shape.capabilities
-    )
-    batch = choose_batch(adjusted.context * adjusted.parallel, predicted, free) if is_completion else 512
+    told = predict(facts, use)
+    if isinstance(told, Unknown):
+        return told
+    gpus = _place(told.predicted_bytes, free_bytes, spreads)
+    batch, surcharge, is_short = weigh_prediction(told, sum(free_bytes[index] for index in gpus))
+    evicts = has_other_models and is_short
+    return OllamaForecast(told.predicted_bytes, told.kv_bytes, batch, surcharge, gpus, evicts)
+
+
+def weigh_prediction(told: Prediction, free_bytes: int) -> tuple[int, int, bool]:
+    """(batch, its surcharge, whether that is more than may be used of what is free)."""
+    batch = choose_batch(told.tokens, told.predicted_bytes, free_bytes) if told.is_completion else 512
     surcharge = _SURCHARGE_BYTES[batch]
-    evicts = has_other_models and (predicted + surcharge) * 100 > free * USABLE_PERCENT
-    return OllamaForecast(predicted, cache, batch, surcharge, gpus, evicts)
+    return batch, surcharge, (told.predicted_bytes + surcharge) * 100 > free_bytes * USABLE_PERCENT
 
 
 def _place(predicted: int, free_bytes: dict[int, int], spreads: bool) -> tuple[int, ...]:
