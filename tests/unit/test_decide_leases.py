@@ -7,13 +7,26 @@ from typing import Any
 
 import pytest
 
-from builders import GIB, NOW, digest_of, make_card, make_copy, make_engine, make_fleet, make_snapshot
+from builders import (
+    GIB,
+    NOW,
+    digest_of,
+    make_card,
+    make_copy,
+    make_engine,
+    make_fleet,
+    make_process,
+    make_snapshot,
+)
+from fleettui.decide.kv_cache import CacheTypes
 from fleettui.decide.lease_effect import shown_leases
 from fleettui.decide.lease_terms import lease_on
 from fleettui.decide.measured_load import load_rate, measure_need, vram_taken_mib
 from fleettui.decide.model_need import SeenCopy
+from fleettui.model.gpu import ProcessesReading
 from fleettui.model.lease import Lease
-from fleettui.model.readings import CopyUse, LoadedModel
+from fleettui.model.ollama_settings import OllamaSettings
+from fleettui.model.readings import CopyUse, LoadedModel, SystemReading
 from fleettui.model.route import RouteCandidate, VramNeed
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import Unknown
@@ -131,6 +144,7 @@ def test_what_a_load_took_is_what_is_less_free() -> None:
         (loaded((24.0, 24.0)), loaded((17.5, 24.0)), {"vram_bytes": 5 * GIB}),  # partly in RAM
         (loaded((24.0, 24.0)), loaded((20.0, 24.0)), {}),  # less than the engine counts: others gave back
         (loaded((None, None)), loaded((17.5, 24.0)), {}),  # not known
+        (loaded((24.0, 24.0)), loaded((14.0, 24.0)), {}),  # more than copy and context: somebody else came
         (loaded((24.0, 24.0)), loaded((17.5, 24.0)), {"context": Unknown("not reported")}),
     ],
 )
@@ -139,3 +153,21 @@ def test_what_may_mean_anything_else_is_no_measurement(before: Any, after: Any, 
     cards = after.gpu
     after = replace(make_snapshot("ada", loaded=[found]), gpu=cards)
     assert measure_need(before, after, found) is None
+
+
+def test_a_process_that_came_meanwhile_spoils_the_measurement() -> None:
+    copy = make_copy(MODEL, gib=6)
+    before, after = loaded((24.0, 24.0)), loaded((17.5, 24.0), copy)
+    assert measure_need(before, after, copy) is not None
+    foreign = ProcessesReading((make_process(pid=4242, gib=0.1, name="python", command="python train.py"),))
+    assert measure_need(before, replace(after, processes=foreign), copy) is None
+    there = replace(before, processes=foreign)
+    assert measure_need(there, replace(after, processes=foreign), copy) is not None
+
+
+def test_a_measurement_knows_how_the_server_was_set_up() -> None:
+    copy = make_copy(MODEL, gib=6)
+    told = SystemReading(ollama=OllamaSettings(parallel=4, cache_type="q8_0"))
+    seen = measure_need(loaded((24.0, 24.0)), replace(loaded((17.5, 24.0), copy), system=told), copy)
+    assert seen is not None
+    assert (seen.parallel, seen.types) == (4, CacheTypes("q8_0", "q8_0"))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from fleettui.decide.eta import START_S
 from fleettui.decide.model_need import SeenCopy
+from fleettui.decide.ollama_use import copy_settings
 from fleettui.model.gpu import GpuCard
+from fleettui.model.gpu_users import engine_kind_of
 from fleettui.model.readings import LoadedModel
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown, known_or
 
 NOTICED_MIB = 256
 """What a copy takes on a card it lies on, at the least: the engine's own context there."""
+
+
+CONTEXT_MOST_BYTES = 1024 << 20
+"""Of one card; usually half of it. More is something else that came up meanwhile."""
 
 
 def load_rate(size_bytes: Maybe[int], took_s: float) -> float | None:
@@ -34,19 +40,36 @@ def vram_taken_mib(before: MachineSnapshot, after: MachineSnapshot) -> dict[int,
 def measure_need(before: MachineSnapshot, after: MachineSnapshot, copy: LoadedModel) -> SeenCopy | None:
     """VRAM that this copy took, by what was free before and after; None where that may mean anything else.
 
-    Other copies must be the same, all of it must be on the cards, and the figure at least what the engine
-    counts: it does not count its own context on each card.
+    Other copies and other processes must be the same, all of it must be on the cards, and the figure what the
+    engine counts and its own context on each card, which it does not count.
     """
     vram_bytes, size_bytes, context = copy.vram_bytes, copy.size_bytes, copy.context
     if isinstance(vram_bytes, Unknown) or isinstance(context, Unknown) or vram_bytes != size_bytes:
         return None
     if _names(before) != _names(after) - {copy.name} or any(card.is_unified for card in _cards(after)):
         return None
+    if _foreign_pids(before) != _foreign_pids(after):
+        return None
     on_cards = [mib for mib in vram_taken_mib(before, after).values() if mib >= NOTICED_MIB]
     taken = sum(on_cards) * (1 << 20)
-    if not on_cards or taken < 0.95 * vram_bytes:
+    most = 1.05 * vram_bytes + len(on_cards) * CONTEXT_MOST_BYTES
+    if not on_cards or not 0.95 * vram_bytes <= taken <= most:
         return None
-    return SeenCopy(taken, context, gpus=len(on_cards), where=after.name)
+    parallel, types = copy_settings(after, _port_of(after, copy))
+    return SeenCopy(taken, context, parallel, types, len(on_cards), after.name)
+
+
+def _port_of(snapshot: MachineSnapshot, copy: LoadedModel) -> int:
+    for engine in snapshot.engines:
+        if any(item.name == copy.name for item in known_or(engine.loaded, ())):
+            return engine.port
+    return 0
+
+
+def _foreign_pids(snapshot: MachineSnapshot) -> set[int]:
+    """Processes on cards that are no Ollama's, as far as they are read."""
+    processes = () if snapshot.processes is None else snapshot.processes.processes
+    return {process.pid for process in processes if engine_kind_of(process) != "ollama"}
 
 
 def _names(snapshot: MachineSnapshot) -> set[str]:
