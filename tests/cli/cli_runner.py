@@ -13,7 +13,10 @@ SRC = str(Path(__file__).resolve().parents[2] / "src")
 
 @dataclass(frozen=True)
 class Cli:
-    """Calls `fleettui …`; the environment of a fleet is added to each call."""
+    """Calls `fleettui …`; the environment of a fleet is added to each call.
+
+    Where no folder is named it is one without `./machines` and `./catalog`, as the checkout has them.
+    """
 
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -23,7 +26,7 @@ class Cli:
         environment = {**os.environ, **self.environment, **variables, "PYTHONPATH": SRC}
         return subprocess.run(
             [sys.executable, "-m", "fleettui", *arguments],
-            capture_output=True, text=True, timeout=timeout_s, env=environment, cwd=cwd, check=False,
+            capture_output=True, text=True, timeout=timeout_s, env=environment, cwd=cwd or "/", check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
@@ -32,7 +35,7 @@ class Cli:
         environment = {**os.environ, **self.environment, "PYTHONPATH": SRC}
         return subprocess.run(
             ["/bin/sh", "-c", f"exec {sys.executable} -m fleettui {line}"],
-            capture_output=True, text=True, timeout=60.0, env=environment, check=False,
+            capture_output=True, text=True, timeout=60.0, env=environment, cwd="/", check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
