@@ -196,8 +196,10 @@ def test_busy_samples_are_counted_in_a_row() -> None:
         cards = count_busy(fresh, cards)
         seen.append(cards[0].busy_samples)
         assert cards[1] is fresh[1]
-    assert seen == [1, 0, 1, 2, 0, 1, 2, 3, 4, 5, 5, 0]
-    assert BUSY_SAMPLES_KEPT == 5
+    assert seen == [1, 0, 1, 2, 0, 1, 2, 3, 4, 5, 6, 0]
+    for _ in range(20):
+        cards = count_busy((make_card(0, utilisation_percent=97),), cards)
+    assert cards[0].busy_samples == BUSY_SAMPLES_KEPT == 15
 
 
 def test_routing_keeps_all_of_it_through_the_state_database() -> None:

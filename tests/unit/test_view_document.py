@@ -134,6 +134,7 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                     }
                 ],
                 "gpu_faults": [],
+                "vram_unexplained_gb": 0.0,
             },
             "loaded_models": ["llama3.1:70b"],
             "loaded": [
@@ -153,6 +154,8 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                     "pinned": False,
                     "state": "loaded",
                     "gpus": [0],
+                    "busy": [],
+                    "idle_s": None,
                 }
             ],
             "installed": [
@@ -185,6 +188,8 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                     "cache_tokens": None,
                     "router": False,
                     "needs_key": False,
+                    "connections": None,
+                    "loopback": None,
                     "error": None,
                 }
             ],

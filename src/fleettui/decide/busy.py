@@ -11,7 +11,7 @@ from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.residency import cards_of
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown, known_or
 
 BusyCode = Literal["running", "waiting", "connections", "gpu", "expiry"]
 
@@ -90,11 +90,16 @@ def _counts(engine: EngineReading) -> bool:
     return has_count and engine.traits is not None and engine.traits.counts_load
 
 
+def claims_idle(engine: EngineReading) -> bool:
+    """It answers, counts requests, and counts none."""
+    return engine.state == "ok" and _counts(engine) and not _counted(engine)
+
+
 def _weak_signs(
     snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
 ) -> list[BusySign]:
     found = []
-    others = count_others(snapshot, engine, now)
+    others = known_or(count_others(snapshot, engine, now), 0)
     copies, cards, busy = _copies(engine, copy), set[int](), list[int]()
     if others or _has_busy_card(snapshot):  # else nobody asks where the copies lie, which takes long
         cards = {index for item in copies for index in cards_of(snapshot, engine, item)}
@@ -112,16 +117,19 @@ def _weak_signs(
     return found
 
 
-def count_others(snapshot: MachineSnapshot, engine: EngineReading, now: float) -> int:
-    """Connections to the engine's port that are not our own; 0 where none was counted lately."""
+_NOT_COUNTED = Unknown("not counted lately")
+
+
+def count_others(snapshot: MachineSnapshot, engine: EngineReading, now: float) -> Maybe[int]:
+    """Connections to the engine's port that are not our own."""
     if snapshot.sockets is None or _is_elsewhere(snapshot, engine):
-        return 0
+        return _NOT_COUNTED
     status = snapshot.sources.get("sockets")
     age_s = None if status is None else status.age_s(now)
     if age_s is None or age_s > SOCKETS_MAX_AGE_S:
-        return 0
+        return _NOT_COUNTED
     port = snapshot.sockets.find(engine.port)
-    return 0 if port is None else max(0, port.connections - port.ours)
+    return _NOT_COUNTED if port is None else max(0, port.connections - port.ours)
 
 
 def _is_elsewhere(snapshot: MachineSnapshot, engine: EngineReading) -> bool:

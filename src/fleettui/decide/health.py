@@ -7,6 +7,7 @@ They are local where the caller gives `utc_offset_s`, else they say UTC.
 
 from __future__ import annotations
 
+from fleettui.decide.copy_notes import copy_notes
 from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
 from fleettui.decide.gpu_reasons import gpu_reasons
 from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
@@ -42,6 +43,7 @@ def judge_health(
         *host_source_reasons(snapshot, now, utc_offset_s),
         *host_reasons(snapshot),
         *copy_reasons(snapshot, now, utc_offset_s),
+        *copy_notes(snapshot),
     ]
     reasons.sort(key=lambda reason: _ORDER[reason.severity])
     worst = reasons[0].severity if reasons else "note"

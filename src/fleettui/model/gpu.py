@@ -101,7 +101,8 @@ class GpuCard:
 
 BUSY_PERCENT = 20
 """Desktop and monitoring leave a card at a few percent; a token stream takes most of it."""
-BUSY_SAMPLES_KEPT = 5
+BUSY_SAMPLES_KEPT = 15
+"""Half a minute at the usual interval."""
 
 ThrottleReason = Literal["thermal", "power brake", "hardware slowdown", "power cap", "sync boost"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from fleettui.model.readings import LoadedModel, ModelState
-from fleettui.model.unknown import Unknown, known_or
+from fleettui.model.unknown import NOT_READ, Maybe, Unknown, known_or
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.text import clean
 from fleettui.view.units import bytes_gib, remaining
@@ -70,14 +70,25 @@ _PART_WIDTHS = (-9, -9, 14, 10, 6, 0)
 """Columns of size, GPU share, expiry, context, parameters, quantisation; negative: right-aligned."""
 
 
-def copy_parts(copy: LoadedModel, now: float) -> tuple[str, str, str, str, str, str]:
-    """Size, GPU share, expiry, context, parameters, quantisation; empty where unknown."""
+def context_text(copy: LoadedModel, longest: Maybe[int] = NOT_READ) -> str:
+    """`ctx 4096 of 131072`: what it has of what it was made for, where that is known and more."""
+    if isinstance(copy.context, Unknown):
+        return ""
+    more = "" if isinstance(longest, Unknown) or longest <= copy.context else f" of {longest}"
+    return f"ctx {copy.context}{more}"
+
+
+def copy_parts(
+    copy: LoadedModel, now: float, longest: Maybe[int] = NOT_READ
+) -> tuple[str, str, str, str, str, str]:
+    """Size, GPU share, expiry, context (`longest`: what the model was made for), parameters, quantisation;
+    empty where unknown."""
     percent = copy.gpu_percent
     return (
         "" if isinstance(copy.size_bytes, Unknown) else f"{bytes_gib(copy.size_bytes)} GiB",
         "" if isinstance(percent, Unknown) else f"{percent} % GPU" if percent else "CPU",
         _expiry_sentence(copy, now),
-        "" if isinstance(copy.context, Unknown) else f"ctx {copy.context}",
+        context_text(copy, longest),
         "" if isinstance(copy.parameter_size, Unknown) else clean(copy.parameter_size),
         "" if isinstance(copy.quantization, Unknown) else clean(copy.quantization),
     )

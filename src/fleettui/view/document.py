@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fleettui.decide.busy import count_others, find_busy_signs, idle_s
 from fleettui.model.clock import iso_utc
+from fleettui.model.contexts import longest_context
 from fleettui.model.machine import ConfigProblem, Machine
 from fleettui.model.readings import (
     EngineLoad,
@@ -58,9 +60,9 @@ def machine_document(snapshot: MachineSnapshot, now: float) -> Document:
         "file": machine.document,
         "telemetry": telemetry_document(snapshot, is_online),
         "loaded_models": _engines_or(snapshot, is_online, ready),
-        "loaded": _engines_or(snapshot, is_online, _loaded(snapshot)),
+        "loaded": _engines_or(snapshot, is_online, _loaded(snapshot, now)),
         "installed": _engines_or(snapshot, is_online, [_installed(model) for model in snapshot.installed]),
-        "engines": [_engine(engine) for engine in snapshot.engines],
+        "engines": [_engine(snapshot, engine, now) for engine in snapshot.engines],
         "system": _system(snapshot),
         "maintenance": maintenance_document(snapshot.maintenance),
         "drain": _drain(snapshot),
@@ -104,12 +106,25 @@ def _engines_or(snapshot: MachineSnapshot, is_online: bool, documents: list[T]) 
     return documents if was_read or is_online else None
 
 
-def _loaded(snapshot: MachineSnapshot) -> list[Document]:
+def _loaded(snapshot: MachineSnapshot, now: float) -> list[Document]:
     shares = shares_of(snapshot)
-    return [_copy(copy, list(cards_of_copy(shares, copy))) for copy in snapshot.loaded]
+    return [
+        {**_copy(engine, copy, list(cards_of_copy(shares, copy))), **_work(snapshot, engine, copy, now)}
+        for engine in snapshot.engines
+        if not isinstance(engine.loaded, Unknown)
+        for copy in engine.loaded
+    ]
 
 
-def _copy(copy: LoadedModel, gpus: list[int]) -> Document:
+def _work(snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, now: float) -> Document:
+    """Signs that it works, and how long it is idle; null where nothing tells."""
+    return {
+        "busy": [sign.text for sign in find_busy_signs(snapshot, engine, copy, now)],
+        "idle_s": rounded(idle_s(snapshot, engine, copy, now)),
+    }
+
+
+def _copy(engine: EngineReading, copy: LoadedModel, gpus: list[int]) -> Document:
     document: Document = {
         "name": copy.name,
         "engine": copy.engine,
@@ -119,6 +134,7 @@ def _copy(copy: LoadedModel, gpus: list[int]) -> Document:
         "gpu_percent": known(copy.gpu_percent),
         "context": known(copy.context),
         **_traits(copy.traits),
+        "max_context": known(longest_context(engine, copy)),
         "expires_at": None if copy.is_pinned else _time(known(copy.expires_at)),
         "pinned": copy.is_pinned,
         "state": copy.state,
@@ -148,8 +164,9 @@ def _traits(traits: ModelTraits | None) -> Document:
     }
 
 
-def _engine(engine: EngineReading) -> Document:
+def _engine(snapshot: MachineSnapshot, engine: EngineReading, now: float) -> Document:
     traits, load = engine.traits or _NO_ENGINE_TRAITS, engine.load or _NO_LOAD
+    port = None if snapshot.sockets is None else snapshot.sockets.find(engine.port)
     return {
         "kind": engine.kind,
         "port": engine.port,
@@ -166,6 +183,8 @@ def _engine(engine: EngineReading) -> Document:
         "cache_tokens": known(traits.cache_tokens),
         "router": traits.is_router,
         "needs_key": traits.needs_key,
+        "connections": known(count_others(snapshot, engine, now)),
+        "loopback": None if port is None else port.is_loopback,
         "error": engine.error,
     }
 

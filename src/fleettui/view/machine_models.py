@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fleettui.model.contexts import engine_of, longest_context
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.names import is_served_as
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone, dimmed
 from fleettui.view.copies import copy_parts, ordered_copies, share_cell
+from fleettui.view.copy_work import work_cell
 from fleettui.view.machine_view import MachineView
 from fleettui.view.tables import Line, table
 from fleettui.view.text import clean
@@ -22,7 +24,8 @@ def loaded_lines(view: MachineView) -> list[Line]:
     for copy in ordered_copies(snapshot.loaded):
         cards = sorted({share.gpu_index for share in view.shares if share.copy is copy})
         where = f"GPU {', '.join(map(str, cards))}" if cards else ""
-        size, share, expiry, *rest = copy_parts(copy, view.now)
+        longest = longest_context(engine_of(snapshot, copy), copy)
+        size, share, expiry, *rest = copy_parts(copy, view.now, longest)
         is_slow = share_cell(copy) is not None and not view.has_no_gpu
         rows.append(
             (
@@ -31,6 +34,7 @@ def loaded_lines(view: MachineView) -> list[Line]:
                 (Cell(share, "warn" if is_slow else "dim"),),
                 (Cell(expiry, "warn" if copy.state == "stopping" else "plain"),),
                 (Cell(where, "dim"),),
+                (work_cell(snapshot, copy, view.now),),
                 *((Cell(text, "dim"),) for text in rest),
             )
         )

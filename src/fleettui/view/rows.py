@@ -11,6 +11,7 @@ from fleettui.view.cells import Cell, Cells, dimmed, fit_cells, join_cells
 from fleettui.view.column_cells import SEVERITY_TONES, is_note_short, is_severe
 from fleettui.view.columns import Column
 from fleettui.view.copies import copy_line_text, ordered_copies
+from fleettui.view.copy_work import work_cell
 from fleettui.view.flags import fitting_flags, flag_cells
 from fleettui.view.gpu_processes import lines_below, unplaced_lines
 from fleettui.view.layout import Layout, Place
@@ -217,11 +218,14 @@ def _model_rows(view: MachineView) -> list[Row]:
     rows = []
     for index, copy in enumerate(ordered_copies(snapshot.loaded)):
         name = clean(copy.name)
-        cells = (
+        cells: Cells = (
             Cell(_BELOW),
             Cell(name + " " * (_name_width(layout) - cell_width(name)), "plain"),
             Cell(f"  {copy_line_text(copy, view.now)}", "warn" if copy.state == "stopping" else "dim"),
         )
+        work = work_cell(snapshot, copy, view.now)
+        if work.text:
+            cells = (*cells, Cell(f"   {work.text}", work.tone))
         shown = dimmed(cells) if view.is_engine_stale else cells
         key = f"{snapshot.name}/model/{copy.engine}/{copy.name}/{index}"
         rows.append(Row(key, "model", snapshot.name, _finish(shown, layout)))

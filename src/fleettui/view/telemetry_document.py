@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.clock import iso_utc
 from fleettui.model.gpu import GpuCard, GpuProcess, GpuReading, XidEvent, condition_of, is_on_card
+from fleettui.model.residency import unexplained_mib
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory, gib_of_mib, has_no_gpu
@@ -52,6 +53,7 @@ def telemetry_document(snapshot: MachineSnapshot, is_online: bool) -> Document:
         return telemetry
     if snapshot.gpu is not None:
         telemetry["gpu"] = [_card(snapshot, snapshot.gpu, card) for card in snapshot.gpu.cards]
+        telemetry["vram_unexplained_gb"] = gib_of_mib(unexplained_mib(snapshot))
         telemetry["gpu_faults"] = [
             {"index": fault.index, "bus_id": known(fault.bus_id), "fault": fault.text}
             for fault in snapshot.gpu.faults
