@@ -146,13 +146,15 @@ class LoadPlanner:
             and not isinstance(best, Unknown)
             and need.shared_bytes + need.per_gpu_bytes <= best * MIB
         )
-        # No need to look closer, unless Ollama's own forecast is of another mind.
-        if has_room and (not copies or isinstance(told, Unknown) or not _is_short(told, use, free)):
-            return LoadPlan("one_gpu", need, () if index is None else (index,))
+        if has_room and index is not None:
+            likely: tuple[LoadedModel, ...] = ()
+            if copies and is_ollama and not isinstance(told, Unknown) and _is_short(told, use, free):
+                likely = tuple(self._idle_copies(snapshot, engine, copies, is_busy)[:1])
+            return LoadPlan("one_gpu", need, (index,), (), likely)
         idle = self._idle_copies(snapshot, engine, copies, is_busy) if copies and is_ollama else []
         verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
         victims = tuple(idle[: max(forced, count)])
-        likely: tuple[LoadedModel, ...] = ()
+        likely = ()
         if idle and not victims and verdict in ("one_gpu", "several_gpus") and not isinstance(told, Unknown):
             likely = tuple(idle[:1]) if _is_short(told, use, free) else ()
         return LoadPlan(verdict, need, gpus, victims, likely, rest, forced > len(idle))
