@@ -13,7 +13,7 @@ from fleettui.cli.route_state import RouteState
 from fleettui.cli.serving import make_connector, run_serving
 from fleettui.decide.lease_terms import RESIDENT_S
 from fleettui.fleet.leasing import LeasedRoute
-from fleettui.fleet.needs import ROUTING
+from fleettui.fleet.needs import FITTING
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.fleet.warm_up import WarmedUp, WarmUpError, keep_measured, warm_up
 from fleettui.model.record import replace
@@ -59,7 +59,7 @@ def warm_chosen(state: RouteState, found: LeasedRoute, *, is_quiet: bool) -> Lea
 
 async def _warm(folders: Folders, chosen: RouteCandidate, context: int | None, *, is_quiet: bool) -> WarmedUp:
     settings = FleetSettings(
-        folders.machines_dir, 1.0, ROUTING, only=(chosen.machine,), state_dir=folders.state_dir
+        folders.machines_dir, 1.0, FITTING, only=(chosen.machine,), state_dir=folders.state_dir
     )
     service = FleetService(settings, make_connector(folders))
     said_at = 0.0

@@ -85,7 +85,7 @@ def warnings_of(
     is_new: bool = False,
 ) -> tuple[RouteWarning, ...]:
     """Warnings about the choice: the same tag with other weights elsewhere, a cold copy, a name that is new
-    to everybody."""
+    to everybody, an address that nobody elsewhere reaches."""
     found = []
     if not judged_machines:
         found.append(RouteWarning("no_machines", "no machine is declared"))
@@ -93,7 +93,26 @@ def warnings_of(
     found += _coldness(chosen, canonical)
     if chosen is not None and is_new:
         found.append(RouteWarning("not_known", f"no machine, machine file or catalog knows {canonical}"))
+    if chosen is not None:
+        for snapshot, _ in judged_machines:
+            if snapshot.sockets is not None and snapshot.machine.name == chosen.machine:
+                found += _reach(snapshot, chosen)
     return tuple(found)
+
+
+def _reach(snapshot: MachineSnapshot, chosen: RouteCandidate) -> list[RouteWarning]:
+    """The engine listens on the machine's loopback alone. Of an address that the file gives nobody knows."""
+    port = None if snapshot.sockets is None else snapshot.sockets.find(chosen.port)
+    if port is None or not port.is_loopback or chosen.hostname != snapshot.machine.hostname:
+        return []
+    if chosen.hostname in ("localhost", "::1") or chosen.hostname.startswith("127."):
+        return []
+    tunnel = f"ssh -N -L {chosen.port}:localhost:{chosen.port} {chosen.hostname}"
+    text = (
+        f"{chosen.engine} on {chosen.machine} listens on its loopback alone: {chosen.address} takes no "
+        f"connection from elsewhere; {tunnel} makes it localhost:{chosen.port} here"
+    )
+    return [RouteWarning("loopback", text)]
 
 
 def _drift(judged_machines: list[tuple[MachineSnapshot, Judged]]) -> list[RouteWarning]:
@@ -133,7 +152,7 @@ def reject_unreachable(decision: RouteDecision, reasons: Mapping[str, str]) -> R
         return decision
     kept = tuple(item for item in decision.candidates if item.machine not in reasons)
     chosen = kept[0] if kept else None
-    warnings = [warning for warning in decision.warnings if warning.code != "cold"]
+    warnings = [warning for warning in decision.warnings if warning.code not in ("cold", "loopback")]
     return replace(
         decision,
         chosen=chosen,

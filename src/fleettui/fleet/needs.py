@@ -72,8 +72,8 @@ EVERYTHING = Needs()
 
 ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False)
 
-AVOIDING_BUSY = replace(ROUTING, busy=True)
-"""What routes around busy copies."""
+AVOIDING_BUSY = replace(ROUTING, facts=True, rates=True, busy=True)
+"""What routes around busy copies: connections to engines that say nothing come with the second sample."""
 
 FITTING = Needs(disks=False, condition=False)
 """What tells whether a model fits: memory and cards, what lies on them, what engines hold, and how they are

@@ -33,7 +33,7 @@ RejectCode = Literal[
     "selector",
 ]
 
-WarningCode = Literal["digest_drift", "cold", "no_machines", "not_known"]
+WarningCode = Literal["digest_drift", "cold", "no_machines", "not_known", "loopback"]
 
 EXIT_ROUTED = 0
 EXIT_NONE_ELIGIBLE = 1
