@@ -190,7 +190,7 @@ ROWS = (
     Row("read_key", "pending", ASKED_OF_TRUST, grew, TO_KIOSK),
     Row("refresh", "everywhere", lambda rig: len(rig.service.polled), grew),
     Row("refresh", "logs", lambda rig: rig.app.screen.pane.reader.reading, grew),  # type: ignore[attr-defined]
-    Row("pause", "everywhere", lambda rig: rig.block("summary").endswith("paused"), changed),
+    Row("pause", "everywhere", lambda rig: "paused" in rig.block("summary"), changed),
     Row("faster", "everywhere", lambda rig: rig.service.interval_s, fell, ("minus", "minus")),
     Row("slower", "everywhere", lambda rig: rig.block("summary").split()[-2], changed, ("plus", "plus")),
     Row("redraw", "everywhere", lambda rig: rig.rewritten, grew),
