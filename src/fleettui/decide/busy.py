@@ -9,7 +9,6 @@ from __future__ import annotations
 from fleettui.model.literal import Literal
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
-from fleettui.model.residency import cards_of
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown, known_or
 
@@ -102,6 +101,8 @@ def _weak_signs(
     others = known_or(count_others(snapshot, engine, now), 0)
     copies, cards, busy = _copies(engine, copy), set[int](), list[int]()
     if others or _has_busy_card(snapshot):  # else nobody asks where the copies lie, which takes long
+        from fleettui.model.residency import cards_of
+
         cards = {index for item in copies for index in cards_of(snapshot, engine, item)}
         busy = _busy_cards(snapshot, cards)
     if others and not (not busy and cards and _rest(snapshot, cards) and _are_on_cards(copies)):
