@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.net.connector import Connector
 from fleettui.net.settings import ConnectorSettings
+from fleettui.store.catalog import load_catalog
+from fleettui.store.database import Store
 
 
 def declare(folder: Path, name: str) -> None:
@@ -23,10 +26,18 @@ def declare(folder: Path, name: str) -> None:
 
 
 @asynccontextmanager
-async def running(tmp_path: Path, interval_s: float) -> AsyncIterator[FleetService]:
+async def running(
+    tmp_path: Path, interval_s: float, keeper: SnapshotKeeper | None = None
+) -> AsyncIterator[FleetService]:
     (tmp_path / "machines").mkdir()
-    settings = FleetSettings(str(tmp_path / "machines"), interval_s, state_dir=str(tmp_path / "state"))
-    service = FleetService(settings, Connector(ConnectorSettings(home=str(tmp_path))))
+    (tmp_path / "catalog").mkdir()
+    settings = FleetSettings(
+        str(tmp_path / "machines"),
+        interval_s,
+        state_dir=str(tmp_path / "state"),
+        catalog_dir=str(tmp_path / "catalog"),
+    )
+    service = FleetService(settings, Connector(ConnectorSettings(home=str(tmp_path))), keeper)
     await service.start()
     try:
         yield service
@@ -83,3 +94,39 @@ async def test_a_slow_look_does_not_bring_old_files_back(
             may_go.set()
             await asyncio.gather(first, second)
         assert [poller.record.machine.name for poller in service.pollers] == ["ada"]
+
+
+async def test_the_catalog_is_followed_and_stored(tmp_path: Path) -> None:
+    path = tmp_path / "catalog" / "models.yaml"
+
+    def stored_ids() -> list[str]:
+        store = Store.open_readonly(str(tmp_path / "state"))
+        if store is None:
+            return []
+        with store:
+            return [model.id for model in load_catalog(store, str(tmp_path / "machines")).models]
+
+    async with running(tmp_path, 0.5, SnapshotKeeper(str(tmp_path / "state"), "test")) as service:
+        news = asyncio.Event()
+        service.subscribe(lambda fleet: news.set())
+
+        async def until(holds: Callable[[FleetSnapshot], bool]) -> FleetSnapshot:
+            async with asyncio.timeout(10):
+                while not holds(service.snapshot):
+                    news.clear()
+                    await news.wait()
+            return service.snapshot
+
+        path.write_text("models: {one: {}}\n")
+        fleet = await until(lambda fleet: bool(fleet.catalog.models))
+        assert (fleet.catalog.models[0].id, fleet.problems) == ("one", ())
+        path.write_text("models: {one: {vram_gb: much}}\n")
+        broken = await until(lambda fleet: bool(fleet.problems))
+        assert broken.catalog is fleet.catalog, "the last good version stays"
+        assert [(item.file, item.key) for item in broken.problems] == [(str(path), "models.one.vram_gb")]
+        declare(tmp_path / "machines", "ada")
+        later = await until(lambda fleet: fleet.find("ada") is not None)
+        assert later.problems is broken.problems, "the same object while nothing of them changed"
+        path.write_text("models: {two: {}}\n")
+        await until(lambda fleet: not fleet.problems and fleet.catalog.models[0].id == "two")
+        await until(lambda fleet: stored_ids() == ["two"])
