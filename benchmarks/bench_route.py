@@ -40,9 +40,10 @@ def store_snapshot(fleet: Fleet, home: str, machines: int) -> None:
         raise SystemExit("status --watch stored no snapshot")
 
 
-def route(fleet: Fleet, home: str, *options: str) -> Run:
+def route(fleet: Fleet, home: str, *options: str, has_lease: bool = False) -> Run:
     """One `--route`; ends the benchmark when it does not answer."""
-    command = [*FLEETTUI, "--route", MODEL, "-q", "--no-lease", *folder_options(fleet, home), *options]
+    lease = [] if has_lease else ["--no-lease"]
+    command = [*FLEETTUI, "--route", MODEL, "-q", *lease, *folder_options(fleet, home), *options]
     run = run_process(command, clean_environment(HOME=home))
     if run.exit_code:
         raise SystemExit(f"--route failed ({run.exit_code}): {run.stderr.decode(errors='replace')}")
@@ -68,6 +69,7 @@ def measure_route(report: Report, machines: int, warm_rounds: int, cold_rounds: 
             {
                 "pass": partial(run_process, [sys.executable, "-c", "pass"], clean_environment(HOME=home)),
                 "warm": partial(route, fleet, home, "--max-age", "3600"),
+                "leased": partial(route, fleet, home, "--max-age", "3600", has_lease=True),
             },
             warm_rounds,
         )
@@ -79,6 +81,14 @@ def measure_route(report: Report, machines: int, warm_rounds: int, cold_rounds: 
             WARM_GOAL_RATIO,
             f"{warm.least * 1e3:.0f} / {bare.least * 1e3:.0f} ms; "
             f"medians {warm.median * 1e3:.0f} / {bare.median * 1e3:.0f}",
+        )
+        leased = walls(runs["leased"])
+        report.add(
+            f"warm with a lease, {title}: wall / python -c pass",
+            leased.least / bare.least,
+            "times",
+            None,
+            f"{leased.least * 1e3:.0f} ms; median {leased.median * 1e3:.0f}",
         )
         bare_cpu, warm_cpu = cpus(runs["pass"]), cpus(runs["warm"])
         report.add(

@@ -300,6 +300,18 @@ def test_victims_go_in_the_order_in_which_ollama_evicts_and_no_more_than_needed(
     )
 
 
+def test_what_expires_first_is_not_always_what_goes_first() -> None:
+    """Ollama goes by keep_alive: half an hour that is nearly over is longer than five minutes."""
+    copies = [
+        make_copy("half-hour:1", gib=10, expires_at=NOW + 60),
+        make_copy("minutes:1", gib=10, expires_at=NOW + 280),
+    ]
+    seen = only(ask(box("m", (8.0,), *copies, gib=10, idle_s={"half-hour:1": 1740.0, "minutes:1": 20.0})))
+    assert [item.model for item in seen.evicts] == ["minutes:1"]
+    unseen = only(ask(box("m", (8.0,), *copies, gib=10)))
+    assert [item.model for item in unseen.evicts] == ["half-hour:1"]
+
+
 def test_a_copy_at_work_is_never_named_as_a_victim() -> None:
     engine = make_engine(
         loaded=[make_copy("qwen3:8b", gib=14)], installed=[make_installed(gib=20)], running=1
@@ -404,7 +416,7 @@ def test_forty_askers_spread_evenly() -> None:
 def test_a_cold_lease_holds_vram_back(
     gpu: int | None, mib: int, free: tuple[float, ...], expected: list[float]
 ) -> None:
-    known = RouteKnowledge((lease("m", "cold", mib, gpu=gpu),))
+    known = RouteKnowledge((lease("m", "cold", mib, gpu=gpu, model="other:1"),))
     machine = box("m", free, make_copy())
     best, summed = max(expected), sum(expected)
     assert only(ask(machine, known=known)).free_mib == best * 1024
@@ -417,8 +429,18 @@ def test_a_cold_lease_holds_vram_back(
 def test_a_cold_lease_holds_shared_memory_back_once() -> None:
     cards = [make_card(i, free_gib=None, total_gib=None, is_unified=True) for i in range(2)]
     machine = make_snapshot("m", cards=cards, loaded=[make_copy()])  # MemAvailable is 90 GiB
-    known = RouteKnowledge((lease("m", "cold", 30 * 1024),))
+    known = RouteKnowledge((lease("m", "cold", 30 * 1024, model="other:1"),))
     assert only(ask(machine, known=known)).free_mib == 60 * 1024
+
+
+def test_askers_for_one_cold_model_wait_for_one_load() -> None:
+    machine = box("m", (48.0,), gib=15)
+    mine = [lease("m", "cold", 20 * 1024, id=f"mine-{number}") for number in range(2)]
+    other = [lease("m", "cold", 20 * 1024, id=f"other-{number}", model="other:1") for number in range(2)]
+    joined = only(ask(machine, known=RouteKnowledge(tuple(mine))))
+    assert (joined.tier, joined.free_mib, joined.leases) == (4, 48 * 1024, 2), "needs no room beside itself"
+    beside = only(ask(machine, known=RouteKnowledge((*mine, *other))))
+    assert (beside.free_mib, beside.leases) == (28 * 1024, 4), "two wait for the same load"
 
 
 def test_two_cold_askers_do_not_share_one_card() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fleettui.model.gpu import GpuCard
 from fleettui.model.lease import Lease
+from fleettui.model.names import canonical_name
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
@@ -13,15 +14,21 @@ from fleettui.model.unknown import Unknown
 _KIB_IN_MIB = 1024
 
 
-def hold_back(snapshot: MachineSnapshot, leases: Sequence[Lease]) -> MachineSnapshot:
+def hold_back(
+    snapshot: MachineSnapshot, leases: Sequence[Lease], asked: Collection[str] = ()
+) -> MachineSnapshot:
     """The machine as it will be once these leases took effect; the same object where none reserves VRAM.
 
-    A lease takes its card, else the freest one with the room, else as much of each card as all can give:
-    as Ollama will. Unified memory is one room for all cards.
+    Several askers for one model wait for one load: it counts once, and not at all for who asks for it too, by
+    one of the names `asked`. A lease takes its card, else the freest one with the room, else as much of each
+    card as all can give: as Ollama will. Unified memory is one room for all cards.
     """
-    wanted = sorted(
-        (lease for lease in leases if lease.vram_mib > 0), key=lambda lease: (lease.taken_at, lease.id)
-    )
+    own = set(map(canonical_name, asked))
+    loads: dict[tuple[int, str], Lease] = {}
+    for lease in sorted(leases, key=lambda lease: (lease.taken_at, lease.id)):
+        if lease.vram_mib > 0 and lease.model not in own:
+            loads.setdefault((lease.port, lease.model), lease)
+    wanted = tuple(loads.values())
     if not wanted or snapshot.gpu is None:
         return snapshot
     if any(card.is_unified for card in snapshot.gpu.cards):

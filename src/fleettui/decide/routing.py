@@ -112,7 +112,7 @@ def _judge(snapshot: MachineSnapshot, inquiry: Inquiry) -> Judged:
     if held:
         from fleettui.decide.held_back import hold_back
 
-        seen = hold_back(snapshot, held)
+        seen = hold_back(snapshot, held, [match.name for match in matches])
     if not matches:
         answered, rejection = _absence(snapshot, inquiry.asked, is_complete)
         puller, name = _puller(seen, query), inquiry.asked.name_on("ollama")
