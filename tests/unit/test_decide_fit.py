@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import GIB, NOW, make_card, make_copy, make_engine, make_process, make_snapshot
-from fleettui.decide.fit import VERDICT_WORDS, VERDICTS, Fit, find_place, judge_fit
+from fleettui.decide.fit import Fit, find_place, judge_fit
 from fleettui.decide.model_need import ContextUse, ModelFacts, ModelNeed
 from fleettui.decide.room import CardRoom, IdleCopy, Room, find_room
+from fleettui.model.fit_verdict import VERDICT_WORDS, VERDICTS
 from fleettui.model.gpu import GpuFault, GpuReading, MigInstance
 from fleettui.model.model_shape import AttentionShape, ModelShape, TensorSums
 from fleettui.model.readings import MemoryReading

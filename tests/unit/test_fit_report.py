@@ -24,11 +24,11 @@ from builders import (
     make_pending,
     make_snapshot,
 )
-from fleettui.decide.fit_report import FitQuery, FitReport, judge_fleet
+from fleettui.decide.fit_report import judge_fleet
 from fleettui.decide.knowledge import RouteKnowledge
-from fleettui.decide.kv_cache import CacheTypes
 from fleettui.decide.model_need import SeenCopy
 from fleettui.model.catalog import Catalog, CatalogModel
+from fleettui.model.fit import FitQuery, FitReport
 from fleettui.model.gpu import GpuReading
 from fleettui.model.model_shape import AttentionShape, ModelShape, TensorSums
 from fleettui.model.ollama_settings import OllamaSettings
@@ -78,7 +78,7 @@ def report_of(*machines: MachineSnapshot, knowledge: RouteKnowledge = KNOWN, **a
 
 
 def verdicts(report: FitReport) -> dict[str, str]:
-    return {item.machine: item.fit.verdict for item in report.machines}
+    return {item.machine: item.verdict for item in report.machines}
 
 
 IDLE = make_copy("qwen3:8b", gib=10, expires_at=NOW + 60)
@@ -96,7 +96,7 @@ def test_each_way_to_fit_best_first() -> None:
         make_offline(),
         make_pending(),
     )
-    assert [(item.machine, item.fit.verdict) for item in report.machines][:7] == [
+    assert [(item.machine, item.verdict) for item in report.machines][:7] == [
         ("roomy", "one_gpu"),
         ("one", "one_gpu"),
         ("two", "several_gpus"),
@@ -105,8 +105,8 @@ def test_each_way_to_fit_best_first() -> None:
         ("cpu", "cpu_offload"),
         ("none", "no"),
     ]
-    assert all(not item.has_data and item.fit.verdict == "unknown" for item in report.machines[7:])
-    found = {item.machine: item.fit for item in report.machines}
+    assert all(not item.has_data and item.verdict == "unknown" for item in report.machines[7:])
+    found = {item.machine: item for item in report.machines}
     assert found["evicts"].evicted == ("qwen3:8b",)
     assert found["two"].gpus == (0, 1)
     assert 9.6 < found["offload"].ram_bytes / GIB < 10
@@ -136,7 +136,7 @@ def test_a_model_that_nobody_has_is_judged_by_the_catalog() -> None:
         knowledge=RouteKnowledge(catalog=catalog),
     )
     assert verdicts(report) == {"one": "one_gpu", "small": "no"}
-    need = report.machines[0].fit.need
+    need = report.machines[0].need
     assert getattr(need, "basis", None) == "catalog"
     assert not report.machines[0].is_installed
 
@@ -147,7 +147,7 @@ def test_a_machine_without_it_is_judged_by_the_weights_of_the_others() -> None:
         True,
         False,
     ]
-    assert report.machines[0].fit.need == report.machines[1].fit.need
+    assert report.machines[0].need == report.machines[1].need
     assert report.digest == digest_of(CODER)
 
 
@@ -161,22 +161,22 @@ def test_each_machine_counts_with_its_own_weights_and_settings() -> None:
     )
     assert report.has_drift
     found = {item.machine: item for item in report.machines}
-    bases = {name: getattr(item.fit.need, "basis", None) for name, item in found.items()}
+    bases = {name: getattr(item.need, "basis", None) for name, item in found.items()}
     assert bases == {"ada": "tensors", "bora": "tensors", "odd": "file size", "set": "tensors"}
-    assert getattr(found["ada"].fit.need, "kv_bytes", 0) == 3 * GIB
-    assert getattr(found["set"].fit.need, "kv_bytes", 0) == 4 * 3 * GIB * 34 // 64
+    assert getattr(found["ada"].need, "kv_bytes", 0) == 3 * GIB
+    assert getattr(found["set"].need, "kv_bytes", 0) == 4 * 3 * GIB * 34 // 64
 
 
 def test_what_is_asked_for_counts_before_the_settings() -> None:
     told = OllamaSettings(parallel=4, cache_type="q8_0", context=8192)
     report = report_of(machine("ada", 40, settings=told))
     assert report.machines[0].use is not None
-    assert report.machines[0].use.use.parallel == 4
-    asked = report_of(machine("ada", 40, settings=told), parallel=1, types=CacheTypes())
-    assert getattr(asked.machines[0].fit.need, "kv_bytes", 0) == 3 * GIB
+    assert report.machines[0].use.parallel == 4
+    asked = report_of(machine("ada", 40, settings=told), parallel=1, cache_type="f16")
+    assert getattr(asked.machines[0].need, "kv_bytes", 0) == 3 * GIB
     own = report_of(machine("ada", 40, settings=told), context=None)
     assert own.machines[0].use is not None
-    assert (own.machines[0].use.use.context, own.machines[0].use.context_basis) == (
+    assert (own.machines[0].use.context, own.machines[0].use.context_basis) == (
         8192,
         "OLLAMA_CONTEXT_LENGTH",
     )
@@ -191,7 +191,7 @@ def test_a_resident_copy_takes_its_own_place() -> None:
     copy = make_copy(CODER, gib=21.5, context=16384)
     report = report_of(machine("ada", 2, loaded=(copy,)), context=None)
     found = report.machines[0]
-    assert (found.fit.verdict, found.resident_context, found.fit.evicted) == ("one_gpu", 16384, ())
+    assert (found.verdict, found.resident_context, found.evicted) == ("one_gpu", 16384, ())
     assert found.use is not None
     assert found.use.context_basis == "as it is resident"
 
@@ -205,7 +205,7 @@ def test_a_copy_that_works_is_never_evicted() -> None:
 def test_maintenance_is_told_and_does_not_hide_the_verdict() -> None:
     flag = MaintenanceFlag("fan swap", "mia", NOW - 60)
     found = report_of(machine("ada", 40, maintenance=flag)).machines[0]
-    assert found.fit.verdict == "one_gpu"
+    assert found.verdict == "one_gpu"
     assert any("fan swap" in note for note in found.notes)
 
 
@@ -214,7 +214,7 @@ def test_what_a_load_of_ours_took_counts_first() -> None:
     known = replace(KNOWN, measured={digest_of(CODER): (seen,)})
     report = report_of(machine("ada", 24), machine("bora", 40), knowledge=known)
     assert verdicts(report) == {"ada": "cpu_offload", "bora": "one_gpu"}
-    assert "25.0 GiB measured on bora" in getattr(report.machines[0].fit.need, "text", "")
+    assert "25.0 GiB measured on bora" in getattr(report.machines[0].need, "text", "")
 
 
 def test_only_the_machines_that_were_asked_for() -> None:

@@ -12,10 +12,10 @@ from fleettui.cli.colors import paint
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.names import check_names
-from fleettui.decide.fit_report import FitQuery, FitReport, judge_fleet
+from fleettui.decide.fit_report import judge_fleet
 from fleettui.decide.knowledge import RouteKnowledge
-from fleettui.decide.kv_cache import BYTES_OF_32, CacheTypes
 from fleettui.fleet.route_knowledge import digests_of, load_knowledge
+from fleettui.model.fit import FitQuery, FitReport
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.store.database import Store, StoreError
@@ -56,12 +56,11 @@ def fit_command(arguments: Namespace) -> int:
 def _query_of(arguments: Namespace) -> FitQuery:
     if not arguments.model.strip():
         raise CommandError("the model's name is empty", "see: fleettui fit --help")
-    kind = next((name for name in BYTES_OF_32 if name == arguments.cache_type), None)
     return FitQuery(
         arguments.model,
         arguments.context,
         arguments.parallel,
-        None if kind is None else CacheTypes(kind, kind),
+        arguments.cache_type,
         tuple(arguments.names),
         tuple(arguments.tag),
         arguments.max_age or None,

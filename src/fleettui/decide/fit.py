@@ -5,29 +5,9 @@ from __future__ import annotations
 from fleettui.decide.model_need import CUDA_CONTEXT_BYTES, GIB, ContextUse, ModelFacts, ModelNeed, find_need
 from fleettui.decide.ollama_forecast import FIT_MARGIN_BYTES, USABLE_PERCENT, OllamaForecast, forecast
 from fleettui.decide.room import CardRoom, IdleCopy, Room, free_cards
-from fleettui.model.literal import Literal
+from fleettui.model.fit_verdict import FitVerdict
 from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import Maybe, Unknown
-
-FitVerdict = Literal["one_gpu", "several_gpus", "evictions", "cpu_offload", "unknown", "no"]
-
-VERDICTS: tuple[FitVerdict, ...] = (
-    "one_gpu",
-    "several_gpus",
-    "evictions",
-    "cpu_offload",
-    "unknown",
-    "no",
-)
-"""Best first."""
-VERDICT_WORDS: dict[FitVerdict, str] = {
-    "one_gpu": "fits on one GPU",
-    "several_gpus": "fits on several GPUs",
-    "evictions": "fits with evictions",
-    "cpu_offload": "fits with CPU offload",
-    "unknown": "not known",
-    "no": "does not fit",
-}
 
 
 @dataclass(frozen=True, slots=True)

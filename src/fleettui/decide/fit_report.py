@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fleettui.decide.busy import find_busy_signs
 from fleettui.decide.filters import age_limit_s, data_age_s, data_rejection, flag_rejections, trust_rejection
-from fleettui.decide.fit import VERDICTS, Fit, judge_fit
+from fleettui.decide.fit import Fit, judge_fit
 from fleettui.decide.knowledge import RouteKnowledge
-from fleettui.decide.kv_cache import CacheTypes
+from fleettui.decide.kv_cache import BYTES_OF_32, CacheTypes
 from fleettui.decide.matching import Asked, Match, find_on_engine
 from fleettui.decide.model_need import GIB, ModelFacts
 from fleettui.decide.names import nearest_names
@@ -16,10 +16,12 @@ from fleettui.decide.ollama_use import OllamaUse, find_ollama_use
 from fleettui.decide.outcome import all_names
 from fleettui.decide.room import find_room
 from fleettui.model.catalog import catalog_names
+from fleettui.model.fit import FitForecast, FitNeed, FitQuery, FitReport, FitUse, MachineFit
+from fleettui.model.fit_verdict import VERDICTS
 from fleettui.model.model_shape import ModelShape
 from fleettui.model.names import canonical_name
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
-from fleettui.model.record import dataclass, replace
+from fleettui.model.record import replace
 from fleettui.model.route import (
     EXIT_NO_DATA,
     EXIT_NONE_ELIGIBLE,
@@ -35,64 +37,6 @@ _NOWHERE = Unknown("on no disk of the fleet")
 _NOT_ASKED = Unknown("not asked")
 _MODELS_PER_GPU = 3
 """Copies that Ollama keeps where OLLAMA_MAX_LOADED_MODELS is not set."""
-
-
-@dataclass(frozen=True, slots=True)
-class FitQuery:
-    """What is asked of the fleet."""
-
-    model: str
-    context: int | None = None
-    """Tokens of one request; None: each server's own default."""
-    parallel: int | None = None
-    """Requests at once; None: as the server is set up."""
-    types: CacheTypes | None = None
-    """Of the cache; None: as the server is set up."""
-    machines: tuple[str, ...] = ()
-    """Names; empty: all."""
-    tags: tuple[str, ...] = ()
-    """All of them must stand in the machine's file."""
-    max_age_s: float | None = None
-    deadline_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MachineFit:
-    """The verdict for one machine."""
-
-    machine: str
-    fit: Fit
-    use: OllamaUse | None = None
-    """How it would be loaded; None where nothing is known of the machine."""
-    is_installed: bool = False
-    resident_context: Maybe[int] | None = None
-    """Tokens of the copy that is resident there; None: none is."""
-    has_gpu: bool = True
-    has_data: bool = True
-    """False: the verdict is why the machine could not be judged."""
-    age_s: float | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FitReport:
-    """The answer."""
-
-    query: FitQuery
-    canonical: str
-    machines: tuple[MachineFit, ...]
-    """Best first."""
-    exit_code: int
-    taken_at: float
-    decided_at: float
-    digest: Maybe[str] = _NOWHERE
-    """Of the weights; of most machines, where they differ."""
-    shape: Maybe[ModelShape] = _NOT_ASKED
-    file_bytes: Maybe[int] = _NOWHERE
-    nearest: tuple[str, ...] = ()
-    """Known names most like an unknown one."""
-    has_drift: bool = False
-    """Machines hold different weights under this name; each is judged with its own."""
 
 
 def judge_fleet(fleet: FleetSnapshot, query: FitQuery, now: float, knowledge: RouteKnowledge) -> FitReport:
@@ -183,15 +127,14 @@ def _judge(
         route = RouteQuery(query.model, max_age_s=query.max_age_s, deadline_s=query.deadline_s)
         refusal = data_rejection(snapshot, route, seen_s, now, age_limit_s(route, fleet.interval_s))
     if refusal is not None:
-        fit = Fit("unknown", refusal.text, Unknown(refusal.text))
-        return MachineFit(snapshot.name, fit, has_data=False, age_s=age_s)
+        return MachineFit(snapshot.name, "unknown", refusal.text, has_data=False, age_s=age_s)
     own = None if match is None else match.installed
     file = own if own is not None and own.remote_host is None else usual
     facts = _facts_of(file, match, asked, needs)
     engine = _engine_of(snapshot, match)
     copy = None if match is None else match.copy
     use = _use_of(snapshot, engine, copy, query)
-    fit = _judge_on(snapshot, engine, copy, facts, use, needs, now)
+    fit = _judge_on(snapshot, engine, copy, facts, use, now)
     notes = [rejection.text for rejection in flag_rejections(snapshot, now)]
     if engine is None:
         notes.append("no Ollama there: another engine may take more")
@@ -199,16 +142,58 @@ def _judge(
     if not is_there:
         notes += [*fit.notes, *_limit_notes(snapshot, engine, copy, use, fit)]
     notes += use.notes
+    return replace(
+        _told(snapshot.name, fit, use),
+        is_installed=own is not None or copy is not None,
+        resident_context=None if copy is None else copy.context,
+        has_gpu=not has_no_gpu(snapshot),
+        age_s=age_s,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _told(machine: str, fit: Fit, told: OllamaUse) -> MachineFit:
+    """The verdict with everything behind it, for whoever shows it."""
+    need, use, forecast = fit.need, told.use, fit.forecast
     return MachineFit(
-        snapshot.name,
-        replace(fit, notes=()),
-        use,
-        own is not None or copy is not None,
-        None if copy is None else copy.context,
-        not has_no_gpu(snapshot),
-        True,
-        age_s,
-        tuple(dict.fromkeys(notes)),
+        machine,
+        fit.verdict,
+        fit.text,
+        fit.gpus,
+        fit.evicted,
+        fit.ram_bytes,
+        fit.needed_bytes,
+        fit.free_bytes,
+        None
+        if isinstance(need, Unknown)
+        else FitNeed(
+            need.basis,
+            need.text,
+            need.shared_bytes,
+            need.per_gpu_bytes,
+            need.kv_bytes,
+            need.is_upper_bound,
+        ),
+        FitUse(
+            use.context,
+            told.context_basis,
+            use.parallel,
+            told.is_parallel_known,
+            use.types.key,
+            use.types.value,
+            use.has_flash_attention,
+            told.spreads,
+        ),
+        None
+        if isinstance(forecast, Unknown)
+        else FitForecast(
+            forecast.predicted_bytes,
+            forecast.kv_bytes,
+            forecast.batch,
+            forecast.surcharge_bytes,
+            forecast.gpus,
+            forecast.evicts,
+        ),
     )
 
 
@@ -236,8 +221,9 @@ def _use_of(
     use = found.use
     if query.context is None and copy is not None and not isinstance(copy.context, Unknown):
         use, found = replace(use, context=copy.context), replace(found, context_basis="as it is resident")
-    if query.types is not None:
-        use = replace(use, types=query.types)
+    kind = next((name for name in BYTES_OF_32 if name == query.cache_type), None)
+    if kind is not None:
+        use = replace(use, types=CacheTypes(kind, kind))
     if query.parallel is not None:
         return replace(found, use=replace(use, parallel=query.parallel), is_parallel_known=True)
     return replace(found, use=use)
@@ -249,7 +235,6 @@ def _judge_on(
     copy: LoadedModel | None,
     facts: ModelFacts,
     use: OllamaUse,
-    needs: Needs,
     now: float,
 ) -> Fit:
     """The resident copy goes first: the new one takes its place."""
@@ -285,16 +270,13 @@ def _limit_notes(
 
 def _order(item: MachineFit) -> tuple[object, ...]:
     """Best verdict, most room left over, name."""
-    fit = item.fit
-    spare = fit.free_bytes - fit.needed_bytes
-    rank = VERDICTS.index(fit.verdict)
     return (
         not item.has_data,
-        rank,
+        VERDICTS.index(item.verdict),
         not item.has_gpu,
-        fit.ram_bytes // GIB,
-        len(fit.evicted),
-        -spare,
+        item.ram_bytes // GIB,
+        len(item.evicted),
+        item.needed_bytes - item.free_bytes,
         natural_key(item.machine),
     )
 
@@ -304,5 +286,5 @@ def _exit_code(fits: list[MachineFit], *, is_known: bool) -> int:
         return EXIT_NO_DATA
     if not is_known:
         return EXIT_UNKNOWN_MODEL
-    has_room = any(item.fit.verdict not in ("no", "unknown") for item in fits)
+    has_room = any(item.verdict not in ("no", "unknown") for item in fits)
     return EXIT_ROUTED if has_room else EXIT_NONE_ELIGIBLE

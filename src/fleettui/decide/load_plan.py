@@ -8,13 +8,13 @@ has the same answer wherever it is asked. So it is not known on which of several
 from __future__ import annotations
 
 from fleettui.decide.busy import find_busy_signs
-from fleettui.decide.fit import FitVerdict
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.model_need import MIB, ContextUse, ModelNeed
 from fleettui.decide.need import Needs
 from fleettui.decide.ollama_forecast import USABLE_PERCENT, Prediction, predict, weigh_prediction
 from fleettui.decide.ollama_use import OllamaUse, find_ollama_use, settings_of
-from fleettui.decide.room import eviction_order
+from fleettui.decide.room import eviction_order, last_uses
+from fleettui.model.fit_verdict import FitVerdict
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
@@ -210,7 +210,8 @@ class LoadPlanner:
             and not (is_busy and find_busy_signs(snapshot, engine, copy, now))
         ]
         if len(idle) > 1:
-            idle.sort(key=eviction_order)
+            used = last_uses((engine,))
+            idle.sort(key=lambda copy: eviction_order(copy, used.get(copy.name, now)))
         return idle
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fleettui.decide.fit import VERDICT_WORDS, Fit
-from fleettui.decide.fit_report import FitReport, MachineFit
-from fleettui.decide.ollama_use import OllamaUse
 from fleettui.model.clock import iso_utc
+from fleettui.model.fit import FitForecast, FitNeed, FitReport, FitUse, MachineFit
+from fleettui.model.fit_verdict import VERDICT_WORDS
 from fleettui.model.model_shape import ModelShape
 from fleettui.model.unknown import Unknown
 from fleettui.view.json_values import Document, known
@@ -36,20 +35,19 @@ def fit_document(report: FitReport, *, took_ms: float | None = None) -> Document
 
 
 def _machine(item: MachineFit) -> Document:
-    fit = item.fit
     return {
         "name": item.machine,
-        "verdict": fit.verdict,
-        "words": VERDICT_WORDS[fit.verdict],
-        "text": fit.text,
-        "gpus": list(fit.gpus),
-        "evicts": list(fit.evicted),
-        "ram_bytes": fit.ram_bytes,
-        "needed_bytes": fit.needed_bytes or None,
-        "free_bytes": fit.free_bytes if fit.needed_bytes else None,
-        "need": _need(fit),
+        "verdict": item.verdict,
+        "words": VERDICT_WORDS[item.verdict],
+        "text": item.text,
+        "gpus": list(item.gpus),
+        "evicts": list(item.evicted),
+        "ram_bytes": item.ram_bytes,
+        "needed_bytes": item.needed_bytes or None,
+        "free_bytes": item.free_bytes if item.needed_bytes else None,
+        "need": None if item.need is None else _need(item.need),
         "use": None if item.use is None else _use(item.use),
-        "ollama": _forecast(fit),
+        "ollama": None if item.forecast is None else _forecast(item.forecast),
         "is_installed": item.is_installed,
         "is_resident": item.resident_context is not None,
         "resident_context": None if item.resident_context is None else known(item.resident_context),
@@ -58,10 +56,7 @@ def _machine(item: MachineFit) -> Document:
     }
 
 
-def _need(fit: Fit) -> Document | None:
-    need = fit.need
-    if isinstance(need, Unknown):
-        return None
+def _need(need: FitNeed) -> Document:
     return {
         "basis": need.basis,
         "text": need.text,
@@ -72,25 +67,21 @@ def _need(fit: Fit) -> Document | None:
     }
 
 
-def _use(told: OllamaUse) -> Document:
-    use = told.use
+def _use(use: FitUse) -> Document:
     return {
         "context": use.context,
-        "context_basis": told.context_basis,
+        "context_basis": use.context_basis,
         "parallel": use.parallel,
-        "is_parallel_known": told.is_parallel_known,
-        "cache_type_k": use.types.key,
-        "cache_type_v": use.types.value,
+        "is_parallel_known": use.is_parallel_known,
+        "cache_type_k": use.cache_key,
+        "cache_type_v": use.cache_value,
         "has_flash_attention": use.has_flash_attention,
-        "spreads": told.spreads,
+        "spreads": use.spreads,
     }
 
 
-def _forecast(fit: Fit) -> Document | None:
-    """What Ollama predicts; null where it is none, or has no GPU."""
-    told = fit.forecast
-    if isinstance(told, Unknown):
-        return None
+def _forecast(told: FitForecast) -> Document:
+    """What Ollama predicts."""
     return {
         "predicted_bytes": told.predicted_bytes,
         "kv_bytes": told.kv_bytes,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fleettui.decide.fit import Fit, FitVerdict
-from fleettui.decide.fit_report import FitReport, MachineFit
+from fleettui.model.fit import FitReport, MachineFit
+from fleettui.model.fit_verdict import FitVerdict
 from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, text_of
@@ -95,13 +95,13 @@ class _Layout:
 
     def rows(self, item: MachineFit, shared: tuple[str, ...]) -> list[Cells]:
         """The row of a machine, and its notes but for those that every machine has."""
-        fit_, tone = item.fit, _TONES[item.fit.verdict]
-        figures = "".join(f"  {text:>{_FIGURE}}" for text in _figures(fit_))
+        tone = _TONES[item.verdict]
+        figures = "".join(f"  {text:>{_FIGURE}}" for text in _figures(item))
         how = _how(item)
         width = self._total - self._how_at
         parts = [] if not how else [how] if self._is_wrapped else wrap(how, width)
         row: list[Cell] = [
-            Cell(f"{self._sign(fit_.verdict)} ", tone),
+            Cell(f"{self._sign(item.verdict)} ", tone),
             Cell(f"{fit(clean(item.machine), self._name)}  ", "strong"),
             Cell(fit(_verdict(item), self._verdict), tone),
             Cell(figures),
@@ -126,39 +126,37 @@ class _Layout:
 
 
 def _verdict(item: MachineFit) -> str:
-    fit_ = item.fit
-    if fit_.verdict == "several_gpus":
-        return f"on {len(fit_.gpus)} GPUs"
-    if fit_.verdict == "cpu_offload":
+    if item.verdict == "several_gpus":
+        return f"on {len(item.gpus)} GPUs"
+    if item.verdict == "cpu_offload":
         return "with CPU offload" if item.has_gpu else "on the CPU only"
     return {"one_gpu": "on one GPU", "evictions": "with evictions", "no": "no", "unknown": "not known"}[
-        fit_.verdict
+        item.verdict
     ]
 
 
-def _figures(fit_: Fit) -> tuple[str, str, str]:
+def _figures(item: MachineFit) -> tuple[str, str, str]:
     """Need, free VRAM, prediction; nothing where they mean nothing."""
-    told = fit_.forecast
-    predicted = "" if isinstance(told, Unknown) else bytes_gib(told.predicted_bytes)
-    if isinstance(fit_.need, Unknown):
+    predicted = "" if item.forecast is None else bytes_gib(item.forecast.predicted_bytes)
+    if item.need is None:
         return "", "", predicted
-    needed = fit_.needed_bytes or fit_.need.total_bytes()
-    free = bytes_gib(fit_.free_bytes) if fit_.gpus or fit_.free_bytes else ""
+    needed = item.needed_bytes or item.need.shared_bytes + item.need.per_gpu_bytes
+    free = bytes_gib(item.free_bytes) if item.gpus or item.free_bytes else ""
     return bytes_gib(needed), free, predicted
 
 
 def _how(item: MachineFit) -> str:
     """Where it lies, what goes for it, what does not fit; or why nothing is known."""
-    fit_, words = item.fit, [] if item.is_installed or not item.has_data else ["not installed"]
-    if fit_.verdict == "unknown":
-        return "; ".join([clean(fit_.text), *words])
-    if fit_.gpus and item.has_gpu:
-        words.insert(0, _gpus(fit_.gpus))
-    if fit_.evicted:
-        words.append(f"evicts {', '.join(map(clean, fit_.evicted))}")
-    if fit_.ram_bytes:
-        where = "in main memory" if fit_.verdict == "cpu_offload" else "more than main memory has"
-        words.append(f"{bytes_gib(fit_.ram_bytes)} {where}")
+    words = [] if item.is_installed or not item.has_data else ["not installed"]
+    if item.verdict == "unknown":
+        return "; ".join([clean(item.text), *words])
+    if item.gpus and item.has_gpu:
+        words.insert(0, _gpus(item.gpus))
+    if item.evicted:
+        words.append(f"evicts {', '.join(map(clean, item.evicted))}")
+    if item.ram_bytes:
+        where = "in main memory" if item.verdict == "cpu_offload" else "more than main memory has"
+        words.append(f"{bytes_gib(item.ram_bytes)} {where}")
     if item.resident_context is not None:
         context = item.resident_context
         words.append("resident" if isinstance(context, Unknown) else f"resident with ctx {context}")
@@ -173,8 +171,8 @@ def _need_lines(report: FitReport, total: int) -> list[Cells]:
     """Each way in which the need was found, with the machines it is true of."""
     found: dict[str, list[str]] = {}
     for item in report.machines:
-        need = item.fit.need
-        if item.has_data and not isinstance(need, Unknown):
+        need = item.need
+        if item.has_data and need is not None:
             words = f"{_BASIS_WORDS[need.basis]}{need.text}"
             if item.use is not None and item.use.context_basis != "asked for":
                 words += f"; ctx {item.use.context_basis}"
@@ -193,8 +191,8 @@ def _forecast_lines(report: FitReport, total: int) -> list[Cells]:
     """What Ollama counts, and what it does by it."""
     found: dict[str, set[int]] = {}
     for item in report.machines:
-        told = item.fit.forecast
-        if not isinstance(told, Unknown):
+        told = item.forecast
+        if told is not None:
             file = bytes_gib(told.predicted_bytes - told.kv_bytes)
             found.setdefault(file, set()).add(told.kv_bytes)
     if not found:
