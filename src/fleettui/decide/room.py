@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fleettui.model.gpu import GpuCard, is_on_card
 from fleettui.model.gpu_users import engine_kind_of
-from fleettui.model.readings import LoadedModel
+from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass, replace
 from fleettui.model.residency import shares_of
 from fleettui.model.snapshot import MachineSnapshot
@@ -12,6 +14,7 @@ from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import card_memory, has_no_gpu, largest_instance_mib, vram_sum
 
 _MIB = 1 << 20
+_KEEP_ALIVE_STEP_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,10 @@ def find_room(
     idle = [
         copy for copy in others if copy.state == "loaded" and copy.name not in busy and _vram_of(copy) > 0
     ]
-    idle.sort(key=eviction_order)
+    if len(idle) > 1:
+        used = last_uses(engine for engine in snapshot.engines if engine.kind == "ollama")
+        now = snapshot.last_seen or 0.0
+        idle.sort(key=lambda copy: eviction_order(copy, used.get(copy.name, now)))
     memory = snapshot.memory
     ram = Unknown("main memory not read") if memory is None else memory.free_kib
     return Room(
@@ -133,10 +139,22 @@ def _why_not(snapshot: MachineSnapshot, card: GpuCard) -> str | None:
     return None
 
 
-def eviction_order(copy: LoadedModel) -> tuple[bool, float, str]:
-    """Ollama takes the shortest keep_alive first, then the name; the list has only when each expires."""
-    expires = float("inf") if isinstance(copy.expires_at, Unknown) else copy.expires_at
-    return copy.is_pinned, expires, copy.name
+def last_uses(engines: Iterable[EngineReading]) -> dict[str, float]:
+    """Name of a copy -> epoch seconds of its last use, as far as that is known."""
+    return {use.name: use.used_at for engine in engines for use in engine.uses}
+
+
+def eviction_order(copy: LoadedModel, used_at: float) -> tuple[bool, float, str]:
+    """Ollama takes the shortest keep_alive first, then by the path of the weights, for which the name stands.
+
+    keep_alive is what lies between the last use and the expiry; in steps of 10 s, since polls see a use late.
+    Where no use was seen, what is left of it stands for it: `used_at` is then the present.
+    """
+    if copy.is_pinned:
+        return True, 0.0, copy.name
+    if isinstance(copy.expires_at, Unknown):
+        return False, float("inf"), copy.name
+    return False, round((copy.expires_at - used_at) / _KEEP_ALIVE_STEP_S), copy.name
 
 
 def _vram_of(copy: LoadedModel) -> int:
