@@ -39,7 +39,7 @@ def test_the_report_of_the_demo_fleet(demo_cli: Cli) -> None:
     lines = done.stdout.splitlines()
     assert lines[-1].startswith("8 machines: ")
     assert lines[-1].endswith(" 1 failed")
-    assert any(line.startswith("✓ app-host  12 checks passed, 3 skipped, ") for line in lines)
+    assert any(line.startswith("✓ app-host  13 checks passed, 3 skipped, ") for line in lines)
     assert any(line.startswith("✗ fips  1 failed") for line in lines)
     assert any(line.startswith("  ✗ driver") and "version mismatch" in line for line in lines)
     assert "\x1b" not in done.stdout

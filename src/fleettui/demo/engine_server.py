@@ -1,4 +1,4 @@
-"""HTTP/1.1 in front of the Ollama stand-in: keep-alive, one answer after the other on a connection."""
+"""HTTP/1.1 in front of the engines' stand-ins: keep-alive, one answer after the other on a connection."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fleettui.demo.clock import DemoClock
 from fleettui.demo.engine_api import NDJSON_TYPE, Answer, EngineApi, Reply, StreamedReply
 from fleettui.demo.listeners import BACKLOG, LoopbackPort
 from fleettui.demo.machine import SimulatedMachine
+from fleettui.demo.side_api import SideApi
 
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 500: "Internal Server Error",
            502: "Bad Gateway", 503: "Service Unavailable"}  # fmt: skip
@@ -137,12 +138,12 @@ class EngineConnection(asyncio.Protocol):
 
 
 class EngineServer:
-    """The engine's port of one machine."""
+    """The port of one engine of a machine."""
 
-    def __init__(self, machine: SimulatedMachine, clock: DemoClock):
+    def __init__(self, machine: SimulatedMachine, clock: DemoClock, api: EngineApi | SideApi | None = None):
         self.machine = machine
         self.clock = clock
-        self.api = EngineApi(machine, clock)
+        self.api = api or EngineApi(machine, clock)
         self.port = LoopbackPort()
         self.connections: set[EngineConnection] = set()
         self._server: asyncio.Server | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 from fleettui.demo.gauges import JIFFIES_S
@@ -171,14 +171,21 @@ def _clock(machine: SimulatedMachine, now: float) -> str:
     return f"{time.time():.9f}\n"
 
 
-def sockets_text(machine: SimulatedMachine, ssh_port: int, engine_port: int, connections: int) -> bytes:
-    """Listening sockets: SSH, the engine with its connections and its simulated clients, its runners."""
+def sockets_text(
+    machine: SimulatedMachine, ssh_port: int, engine_port: int, connections: int, sides: Sequence[int] = ()
+) -> bytes:
+    """Listening sockets: SSH, the engine with its connections and its simulated clients, its runners; engines
+    beside it with theirs (`sides`: connections of each)."""
     runners = machine.scheduler.runners.values()
     clients = sum(len(runner.active) for runner in runners) + len(machine.scheduler.waiting)
     rows = [
         f"00000000:{ssh_port:04X} 1",
         f"00000000:{engine_port:04X} {connections + clients}",
         *(f"0100007F:{runner.port:04X} {int(bool(runner.active))}" for runner in runners),
+        *(
+            f"00000000:{served.port:04X} {count + served.running + served.waiting}"
+            for served, count in zip(machine.served, sides, strict=False)
+        ),
     ]
     return "".join(f"{row}\n" for row in (*rows, len(rows))).encode()
 
@@ -190,6 +197,7 @@ def _servers(machine: SimulatedMachine, now: float) -> str:
         f"{runner.pid:>7} {serving:>7} {runner_command(runner)}"
         for runner in machine.scheduler.runners.values()
     ]
+    rows += [f"{served.pid:>7} {1:>7} {served.command}" for served in machine.served]
     return "".join(f"{row}\n" for row in rows)
 
 

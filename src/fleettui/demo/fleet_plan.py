@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from fleettui.demo import hardware as hw
 from fleettui.demo.hardware import CardKind, HostKind
@@ -64,6 +65,26 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
+class SideEngine:
+    """A server beside Ollama that serves one model, given at its start."""
+
+    kind: Literal["vllm", "llamacpp"]
+    model: str
+    """As its clients call it."""
+    context: int
+    slots: int
+    """Requests it works on at once."""
+    mean_gap_s: float
+    mean_work_s: float
+    version: str
+    card: int | None = None
+    """None: it runs on the CPU."""
+    mib: int = 0
+    """Of the card."""
+    ram_mib: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
 class MachinePlan:
     """One machine of the simulated fleet."""
 
@@ -78,6 +99,8 @@ class MachinePlan:
     resident: tuple[StartModel, ...] = ()
     traffic: Traffic = Traffic()
     foreign: tuple[ForeignProcess, ...] = ()
+    sides: tuple[SideEngine, ...] = ()
+    """Engines beside Ollama."""
     tags: tuple[str, ...] = ()
     note: str = ""
     context: int | None = None
@@ -150,6 +173,7 @@ def _dora() -> MachinePlan:
                         10, (None, 900.0)),
         foreign=(ForeignProcess("jonas", "/home/jonas/venv/bin/python train_lora.py --base qwen3-8b --bf16",
                                 3, 41876, 97, 600),),
+        sides=(SideEngine("vllm", "Qwen/Qwen3-8B", 32768, 64, 7, 12, "0.32.0", 2, 28462, 6144),),
         tags=("primary", "gpu", "training"), context=32768, keep_alive_s=900,
     )  # fmt: skip
 
@@ -170,6 +194,7 @@ def _app_host() -> MachinePlan:
         declared=("phi3:mini", "qwen2.5:3b"),
         resident=(StartModel("phi3:mini", idle_s=9),),
         traffic=Traffic(30, (("phi3:mini", 3), ("qwen2.5:3b", 2)), 6, (None, 120.0)),
+        sides=(SideEngine("llamacpp", "qwen2.5-coder-1.5b", 8192, 2, 14, 6, "b9812-c1f3e04"),),
         tags=("secondary", "cpu"), context=4096,
     )  # fmt: skip
 

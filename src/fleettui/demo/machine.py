@@ -13,6 +13,7 @@ from fleettui.demo.hardware import GIB, MIB
 from fleettui.demo.memory_pool import CUDA_CONTEXT_BYTES, MemoryPool
 from fleettui.demo.models import CATALOG, file_bytes
 from fleettui.demo.scheduler import Request, Runner, Scheduler
+from fleettui.demo.served_model import ServedModel
 
 STEP_S = 1.0
 """Simulated seconds between two movements of the needles."""
@@ -48,6 +49,11 @@ class SimulatedMachine:
         self.cards = [CardGauge(kind) for kind in plan.cards]
         self.card_uuids = [card_uuid(plan.name, card) for card in range(len(plan.cards))]
         self.foreign_pids = [self.new_pid() for _ in plan.foreign]
+        # Randomness and numbers of their own: the rest of the machine lives as it would without them.
+        self.served = [
+            ServedModel(side, Random(f"{seed} {plan.name} {side.kind}"), 1_300 + 7 * place)
+            for place, side in enumerate(plan.sides)
+        ]
         self.counters = HostCounters(plan.host, self._rng.uniform(2, 90) * 86_400)
         self.counters.start(self._rng)
         self.base_ram_bytes = int(self._rng.uniform(2.2, 5.5) * GIB)
@@ -78,6 +84,9 @@ class SimulatedMachine:
         pool = MemoryPool(cards, ram)
         for process in plan.foreign:
             pool.foreign[process.card] = pool.foreign.get(process.card, 0) + process.mib * MIB
+        for side in plan.sides:
+            if side.card is not None:
+                pool.foreign[side.card] = pool.foreign.get(side.card, 0) + side.mib * MIB
         return pool
 
     def _start(self) -> None:
@@ -118,6 +127,8 @@ class SimulatedMachine:
         """One step of the needles and of the clients."""
         if self.has_traffic:
             self._ask_as_clients()
+        for served in self.served:
+            served.step(self.now, STEP_S, self.has_traffic)
         for card, gauge in enumerate(self.cards):
             gauge.is_awake = self._holds_memory(card)
             gauge.step(self.activity_percent(card), STEP_S, self._rng)
@@ -163,6 +174,7 @@ class SimulatedMachine:
         for process in self.plan.foreign:
             if process.card == card and self._is_computing(process.period_s):
                 activity += process.activity_percent
+        activity += sum(38 + 4 * one.running for one in self.served if one.running and one.plan.card == card)
         return min(99.0, activity)
 
     def _cpu_share(self) -> float:
@@ -175,6 +187,8 @@ class SimulatedMachine:
                 part = runner.placement.ram_bytes / runner.placement.size_bytes
                 cores += 1.1 + part * self.plan.host.threads * 0.45
         cores += sum(2.5 for process in self.plan.foreign if self._is_computing(process.period_s))
+        on_cpu = (one.running for one in self.served if one.plan.card is None)
+        cores += sum(running * self.plan.host.threads * 0.15 for running in on_cpu)
         return cores / self.plan.host.threads
 
     def used_mib_by_card(self) -> list[int]:
@@ -202,11 +216,18 @@ class SimulatedMachine:
             found.append(
                 CardProcess(process.card, pid, process.user, process.command, process.name, process.mib)
             )
+        for served in self.served:
+            if served.plan.card is not None:
+                found.append(
+                    CardProcess(served.plan.card, served.pid, "vllm", served.command, "/opt/vllm/bin/python",
+                                served.plan.mib)
+                )  # fmt: skip
         return found
 
     def ram_used_bytes(self) -> int:
         """Main memory that is not available: system, runners, parts of models outside VRAM."""
         used = self.base_ram_bytes + len(self.plan.foreign) * 2 * GIB
+        used += sum(side.ram_mib for side in self.plan.sides) * MIB
         for runner in self.scheduler.runners.values():
             share = runner.loaded_share(self.now)
             used += RUNNER_HOST_BYTES + int(runner.placement.ram_bytes * share)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,9 +55,17 @@ class FleetFolder:
 
 
 def machine_file(
-    plan: MachinePlan, ssh_port: int, engine_port: int, identity: Path, fingerprint: str | None
+    plan: MachinePlan,
+    ssh_port: int,
+    engine_port: int,
+    identity: Path,
+    fingerprint: str | None,
+    sides: Sequence[tuple[str, int]] = (),
 ) -> str:
-    """The YAML text of one machine. Without a fingerprint its host key is not trusted yet."""
+    """The YAML text of one machine. Without a fingerprint its host key is not trusted yet.
+
+    `sides`: kind and port of engines beside Ollama.
+    """
     lines = [
         f"# {plan.note}" if plan.note else "",
         f"name: {plan.name}",
@@ -69,6 +78,7 @@ def machine_file(
         "network:",
         f"  hostname: {LOOPBACK}",
         f"  port: {engine_port:<16} # Ollama",
+        *_engine_lines(sides),
         "models:" if plan.declared else "models: []",
         *(f"  - {name}" for name in plan.declared),
         f"tags: [{', '.join(plan.tags)}]",
@@ -80,6 +90,16 @@ def machine_file(
         f"  host_key: {fingerprint}" if fingerprint else "",
     ]
     return "".join(line + "\n" for line in lines if line)
+
+
+def _engine_lines(sides: Sequence[tuple[str, int]]) -> list[str]:
+    """Where there is more than Ollama."""
+    if not sides:
+        return []
+    lines = ["engines:", "  - kind: ollama           # on network.port"]
+    for kind, port in sides:
+        lines += [f"  - kind: {kind}", f"    port: {port}"]
+    return lines
 
 
 def _gpu_lines(plan: MachinePlan) -> list[str]:

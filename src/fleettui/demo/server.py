@@ -16,6 +16,7 @@ from fleettui.demo.clock import DemoClock
 from fleettui.demo.engine_server import EngineServer
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.machine_files import FleetFolder, machine_file
+from fleettui.demo.side_api import SideApi
 from fleettui.demo.simulation import DEFAULT_MACHINES, DEFAULT_SEED, Simulation
 from fleettui.demo.ssh_server import MachineSsh
 
@@ -48,12 +49,17 @@ class DemoSettings:
 
 
 class DemoMachine:
-    """One machine with its two ports."""
+    """One machine with its ports: SSH, Ollama, engines beside it."""
 
     def __init__(self, simulated: SimulatedMachine, clock: DemoClock, client_key: asyncssh.SSHKey, seed: int):
         self.simulated = simulated
         self.engine = EngineServer(simulated, clock)
-        self.ssh = MachineSsh(simulated, self.engine, clock, client_key, seed)
+        self.sides = [
+            EngineServer(simulated, clock, SideApi(simulated, served, clock)) for served in simulated.served
+        ]
+        for served, side in zip(simulated.served, self.sides, strict=True):
+            served.port = side.port.number
+        self.ssh = MachineSsh(simulated, self.engine, self.sides, clock, client_key, seed)
         self.presence: Presence = "away"
         self.is_held_away = False
         """Stopped by a command: the schedule leaves it alone."""
@@ -62,36 +68,45 @@ class DemoMachine:
     def name(self) -> str:
         return self.simulated.plan.name
 
+    @property
+    def _engines(self) -> tuple[EngineServer, ...]:
+        return (self.engine, *self.sides)
+
     async def come_up(self) -> None:
         """Listens, on the same ports as ever."""
         if self.presence == "up":
             return
         was_silent, self.presence = self.presence == "silent", "up"
-        await self.engine.open()
+        for engine in self._engines:
+            await engine.open()
         await self.ssh.open()
         if was_silent:
-            self.engine.resume()
+            for engine in self._engines:
+                engine.resume()
             self.ssh.resume()
 
     def go_away(self) -> None:
         """Refuses connections and drops those it has."""
         self.ssh.close()
-        self.engine.close()
+        for engine in self._engines:
+            engine.close()
         self.presence = "away"
 
     def fall_silent(self) -> None:
         """Keeps connections, accepts new ones, and says nothing."""
         if self.presence == "up":
             self.ssh.close(is_silent=True)
-            self.engine.close(is_silent=True)
+            for engine in self._engines:
+                engine.close(is_silent=True)
             self.presence = "silent"
 
     def shut_down(self) -> None:
         """Leaves for good."""
         self.ssh.close(keep_port=False)
-        self.engine.close(keep_port=False)
         self.ssh.port.release()
-        self.engine.port.release()
+        for engine in self._engines:
+            engine.close(keep_port=False)
+            engine.port.release()
         self.presence = "away"
 
 
@@ -142,6 +157,7 @@ class DemoServer:
                 machine.engine.port.number,
                 self.folder.client_key,
                 fingerprint,
+                [(served.plan.kind, served.port) for served in machine.simulated.served],
             )
             (self.folder.machines / f"{name}.yaml").write_text(text, encoding="utf-8")
             await machine.come_up()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from hashlib import sha256
 
 import asyncssh
@@ -150,9 +151,9 @@ class MachineLogin(asyncssh.SSHServer):
         return LoopSession(self._machine)
 
     def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
-        """Only to the machine's own engine."""
+        """Only to the machine's own engines."""
         machine = self._machine
-        is_engine = dest_port == machine.engine.port.number and dest_host in (LOOPBACK, "localhost", "::1")
+        is_engine = machine.engine_on(dest_port) and dest_host in (LOOPBACK, "localhost", "::1")
         if machine.refuses_forwarding or not is_engine:
             raise asyncssh.ChannelOpenError(OPEN_ADMINISTRATIVELY_PROHIBITED, "open failed")
         return True
@@ -165,12 +166,14 @@ class MachineSsh:
         self,
         simulated: SimulatedMachine,
         engine: EngineServer,
+        sides: Sequence[EngineServer],
         clock: DemoClock,
         client_key: asyncssh.SSHKey,
         seed: int,
     ):
         self.simulated = simulated
         self.engine = engine
+        self.sides = sides
         self.clock = clock
         self.client_key = client_key
         self.host_key = make_host_key(seed, simulated.plan.name)
@@ -192,7 +195,9 @@ class MachineSsh:
                 continue
             if name == "sockets":
                 ports = self.port.number, self.engine.port.number
-                answers[name] = Section(0, sockets_text(self.simulated, *ports, len(self.engine.connections)))
+                sides = [len(side.connections) for side in self.sides]
+                listening = sockets_text(self.simulated, *ports, len(self.engine.connections), sides)
+                answers[name] = Section(0, listening)
                 continue
             if name == "ollama":
                 answers[name] = Section(0, settings_text(self.simulated, self.engine.port.number))
@@ -204,10 +209,14 @@ class MachineSsh:
     def _fetch(self, section: str) -> Section:
         """What the machine's own curl would print for `get:<port>/<path>`."""
         port, _, path = section.removeprefix("get:").partition("/")
-        if port != str(self.engine.port.number):
+        engine = self.engine_on(int(port)) if port.isdigit() else None
+        if engine is None:
             return Section(CURL_REFUSED_EXIT, b"")
-        reply = self.engine.api.read("/" + path)
-        return Section(0, whole_answer(reply, self.engine.date_s()))
+        return Section(0, whole_answer(engine.api.read("/" + path), engine.date_s()))
+
+    def engine_on(self, port: int) -> EngineServer | None:
+        """Which engine listens there."""
+        return next((one for one in (self.engine, *self.sides) if one.port.number == port), None)
 
     async def open(self) -> None:
         """Listens."""

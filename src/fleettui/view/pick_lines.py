@@ -105,14 +105,15 @@ def pick_title(model: str | None) -> str:
 def title_cells(
     found: RouteDecision | ServingList, choices: Sequence[Choice], shown: int, width: int, glyphs: Glyphs
 ) -> Cells:
-    """What is asked, how many can be chosen, how many are waited for."""
-    open_count = sum(choice.answer is not None for choice in choices)
+    """What is asked, how many machines can be chosen, how many are waited for."""
+    machines = {choice.machine for choice in choices}
+    open_count = len({choice.machine for choice in choices if choice.answer is not None})
     waiting = sum(choice.is_asked for choice in choices)
     if isinstance(found, RouteDecision):
         what, can = pick_title(found.query.model), "can serve it"
     else:
         what, can = pick_title(None), "can be picked"
-    of = f"{open_count} of {count(len(choices), 'machine')} {can}"
+    of = f"{open_count} of {count(len(machines), 'machine')} {can}"
     right = f"asking {waiting}{glyphs.ellipsis}" if waiting else ""
     if shown < len(choices):
         right = f"{shown} shown" + (f", {right}" if right else "")
