@@ -38,6 +38,17 @@ def digests_in(service: FleetService) -> set[str]:
     return found
 
 
+def are_contexts_told(service: FleetService) -> bool:
+    """Every resident copy has the longest context of its model."""
+    copies = [
+        copy for machine in service.snapshot.machines for copy in machine.loaded if copy.engine == "ollama"
+    ]
+    return bool(copies) and all(
+        copy.traits is not None and copy.traits.max_context == CATALOG[copy.name].context_length
+        for copy in copies
+    )
+
+
 def test_shapes_are_asked_once_and_kept(fleet: DemoFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_shapes, "LOOK_S", 0.1)
     monkeypatch.setattr(model_shapes, "PAUSE_S", 0.0)
@@ -60,6 +71,8 @@ def test_shapes_are_asked_once_and_kept(fleet: DemoFleet, monkeypatch: pytest.Mo
             async with asyncio.timeout(30):
                 while not (wanted := digests_in(service)) or not wanted <= set(shapes.book.shapes):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)  # of many things
+                while not are_contexts_told(service):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)  # of many copies
         finally:
             await service.stop()
         assert shapes.failures == {}

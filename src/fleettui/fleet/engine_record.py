@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fleettui.decide.copy_uses import note_uses
+from fleettui.decide.longest_context import fill_longest_contexts
 from fleettui.fleet.engine_key import NO_KEY, EngineKey
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.machine import EngineEndpoint
@@ -42,6 +43,8 @@ class EngineRecord:
         self.key = key
         self.source = SourceRecord()
         self.reading: EngineReading | None = None
+        self.longest_contexts: Mapping[str, int] = {}
+        """Of models, by digest: tokens that they were made for."""
         self._vital = frozenset(self.probe.vital_paths)
         self._each = frozenset(question.path for question in self.probe.questions if not question.every_s)
         self._load = frozenset(question.path for question in self.probe.questions if question.counts_load)
@@ -94,6 +97,7 @@ class EngineRecord:
         if self.key is not NO_KEY:
             reading = self._name_key(reading)
         reading = note_uses(reading, before, now, self.source.read_at)
+        reading = fill_longest_contexts(reading, self.longest_contexts)
         if reading == before:
             reading = before
         self.reading = reading
@@ -113,6 +117,12 @@ class EngineRecord:
         """What tells who is busy at a price, and may be asked now."""
         reading = self.reading
         return () if reading is None or reading.state == "down" else self.probe.busy_paths(reading)
+
+    def note_longest_contexts(self, known: Mapping[str, int]) -> None:
+        """More models are known by now; `known` may still grow."""
+        self.longest_contexts = known
+        if self.reading is not None:
+            self.reading = fill_longest_contexts(self.reading, known)
 
     def begin_busy(self, paths: Sequence[str]) -> None:
         """These `busy_paths` are asked now."""

@@ -27,6 +27,7 @@ from fleettui.store.model_shapes import load_shapes, save_shape
 
 if TYPE_CHECKING:
     from fleettui.fleet.bus import SnapshotBus
+    from fleettui.fleet.engine_record import EngineRecord
     from fleettui.fleet.poller import MachinePoller
     from fleettui.model.readings import EngineReading
 
@@ -137,6 +138,8 @@ class ShapeAsker:
         self._looked_up: set[str] = set()
         self._known_lists: dict[tuple[str, int], object] = {}
         """Installed models of an engine of which every shape is known: the very list."""
+        self._contexts: dict[str, int] = {}
+        """By digest; every engine's record has this very object."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -160,6 +163,7 @@ class ShapeAsker:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
+            self._share_contexts()
             try:
                 while place := await self._next_place():
                     await self._ask(place)
@@ -175,12 +179,36 @@ class ShapeAsker:
         loaded = {copy.digest for machine in fleet.machines for copy in machine.loaded}
         return next((place for place in places if place.digest in loaded), places[0] if places else None)
 
+    def _note_context(self, digest: str) -> None:
+        """Copies of these weights are shown with their longest context from now on."""
+        shape = self.book.shapes.get(digest)
+        if shape is None or isinstance(shape.max_context, Unknown):
+            return
+        self._contexts[digest] = shape.max_context
+        for engine in self._engine_records():
+            reading = engine.reading
+            loaded = () if reading is None or isinstance(reading.loaded, Unknown) else reading.loaded
+            if any(copy.digest == digest for copy in loaded):
+                engine.note_longest_contexts(self._contexts)
+
+    def _share_contexts(self) -> None:
+        """Records of new machines get them too."""
+        for engine in self._engine_records():
+            if engine.longest_contexts is not self._contexts:
+                engine.note_longest_contexts(self._contexts)
+
+    def _engine_records(self) -> Iterator[EngineRecord]:
+        for poller in self._pollers.values():
+            yield from poller.record.engines.values()
+
     async def _look_up(self, digests: Collection[str]) -> None:
         new = [digest for digest in digests if digest not in self._looked_up]
         if not new:
             return
         self._looked_up.update(new)
         await self.book.look_up(new)
+        for digest in new:
+            self._note_context(digest)
 
     def _places(self, fleet: FleetSnapshot) -> Iterator[ShapePlace]:
         """Where a model may be asked for now whose shape is not known."""
@@ -223,6 +251,7 @@ class ShapeAsker:
             log.info("%s does not say what %s is made of: %s", place.machine, place.model, shape.reason)
             return
         del self.failures[key]
+        self._note_context(place.digest)
 
     def _link_of(self, machine: str) -> Link | None:
         """The open connection; None where there is none, or nobody is to be asked."""
