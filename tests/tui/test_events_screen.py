@@ -17,6 +17,7 @@ from fleettui.tui.port import Look
 from fleettui.tui.screens.events.screen import EventsScreen
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
+from fleettui.tui.screens.pending.screen import PendingScreen
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.event_list import EventList
 from fleettui.tui.widgets.prompt import Prompt
@@ -260,6 +261,15 @@ async def test_a_filter_that_cannot_be_read_is_told_and_not_taken() -> None:
         await pilot.press("slash", *"nothing-like-it", "enter")
         await settle(pilot)
         assert "no event matches" in detail(app)
+
+
+async def test_enter_on_a_machine_that_waits_shows_its_key() -> None:
+    app = FleetApp(service_with(event(10, "kiosk", "trust")), clock=Clock())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert isinstance(app.screen, PendingScreen)
 
 
 async def test_enter_and_a_double_click_go_to_the_machine() -> None:

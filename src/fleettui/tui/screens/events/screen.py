@@ -52,7 +52,7 @@ class EventsScreen(LiveScreen):
     def action_open(self) -> None:
         name, event = self.current_machine, self.pane.cursor_event
         if name is not None:
-            self.fleet_app.open_machine(name)
+            self.fleet_app.look_into(name)
         elif event is not None and event.machine:
             self.notify(f"{clean(event.machine)} is no longer declared", markup=False)
 
