@@ -268,6 +268,18 @@ async def test_rows_do_not_move_under_the_cursor() -> None:
         assert driver.under_cursor == "mixtral:8x22b"
 
 
+async def test_who_comes_back_finds_the_rows_in_order() -> None:
+    async with models_screen() as driver:
+        await driver.press("j")
+        await driver.publish(host("dora", make_copy("qwen2.5:32b", gib=200.0)))
+        await driver.press("o", "escape", "question_mark", "escape")
+        assert driver.models == USUAL, "the screen was there all the time"
+        await driver.press("1")
+        await driver.press("2")
+        assert driver.models[0] == "qwen2.5:32b"
+        assert driver.under_cursor == "mixtral:8x22b"
+
+
 async def test_a_new_model_does_not_push_the_cursor_away() -> None:
     async with models_screen() as driver:
         await driver.press("j", "j")

@@ -70,6 +70,12 @@ class ChoosingScreen(LiveScreen, Generic[FilterT]):
             return False
         return super().check_action(action, parameters)
 
+    def on_screen_suspend(self) -> None:
+        """Whoever comes back from another of the top screens finds the rows in order; below a dialog or a
+        machine they stay where they are."""
+        if self.app.screen_stack[0] is not self:
+            self.listing.ask()
+
     def note_refresh(self) -> None:
         self.listing.ask()
         self.fleet_app.painter.paint_now()
