@@ -240,6 +240,7 @@ class FakeLog:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lines: tuple[LogLine, ...] = (KERNEL, ENGINE, XID)
         self.notes: tuple[str, ...] = ()
+        self.is_cut = False
         self.error: Exception | None = None
         self.reads = 0
         self.followers = 0
@@ -250,10 +251,11 @@ class FakeLog:
 
     async def _read(self, link: object, query: LogQuery) -> MachineLog:
         self.reads += 1
-        assert query == LogQuery(900)
+        assert query == LogQuery(900, words=query.words)
         if self.error is not None:
             raise self.error
-        return MachineLog(self.lines, notes=self.notes)
+        left_out = (f"older lines are left out: {query.words.ask_less}",) if self.is_cut else ()
+        return MachineLog(self.lines, notes=(*self.notes, *left_out))
 
     async def _follow(
         self, link: object, query: LogQuery, on_note: Callable[[str], None]
@@ -474,7 +476,7 @@ async def test_offline_machines_are_read_once_they_answer(log: FakeLog) -> None:
 
 
 async def test_nothing_was_written(log: FakeLog) -> None:
-    log.lines, log.notes = (), ("older lines are left out: ask for less with --since or --unit",)
+    log.lines, log.is_cut = (), True
     app = FleetApp(service_of(), clock=Clock())
     async with app.run_test(size=(80, 24)) as pilot:
         pane = await logs(pilot)
@@ -482,7 +484,7 @@ async def test_nothing_was_written(log: FakeLog) -> None:
         await settle(pilot)
         said = block(app, "log-said")
         assert "no line of kernel, engines" in said
-        assert "fleettui logs has --since" in said
+        assert "older lines are left out: fleettui logs has --since" in said
 
 
 # Everywhere

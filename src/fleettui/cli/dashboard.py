@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
+import os
 from argparse import Namespace
+from io import TextIOWrapper
 from pathlib import Path
 
 from fleettui.cli import diagnostics
@@ -13,6 +15,19 @@ from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.look import look_of
 
 LOG_BYTES = 1 << 20
+
+
+class _OwnFile(logging.handlers.RotatingFileHandler):
+    """For the operator alone, whatever the umask: names and addresses of machines stand there."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_open_own)
+
+
+def _open_own(path: str, flags: int) -> int:
+    fd = os.open(path, flags, 0o600)
+    os.fchmod(fd, 0o600)  # one of an older version
+    return fd
 
 
 def dashboard_command(arguments: Namespace) -> int:
@@ -50,7 +65,7 @@ def log_to_file(folders: Folders) -> None:
     """The screen is drawn on stderr, so nothing may be logged there: a file in the state folder takes it."""
     folder = Path(folders.state_dir)
     logging.raiseExceptions = False  # a full disk: its traceback would go to the screen
-    handler: logging.Handler = logging.handlers.RotatingFileHandler(
+    handler: logging.Handler = _OwnFile(
         folder / "fleettui.log", maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
     )
     try:

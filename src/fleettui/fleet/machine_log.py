@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,12 +49,21 @@ class LogUnavailable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class LogWords:
+    """What the reader can do, as it is called where the log is shown."""
+
+    ask_less: str = "ask for less with --since or --unit"
+    without_following: str = "without --follow"
+
+
+@dataclass(frozen=True, slots=True)
 class LogQuery:
     """What is wanted of a log."""
 
     since_s: int = DEFAULT_SINCE_S
     unit: str | None = None
     """A unit, or `kernel`; None: kernel, engines and NVIDIA's services. Checked by probes' `is_unit`."""
+    words: LogWords = LogWords()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ async def read_log(link: Link, query: LogQuery, clock: Callable[[], float] = tim
         found = answer.get("log", _NOTHING)
         log = parse_log(found.payload, found.exit_code)
         if log.state == "readable":
-            return MachineLog(log.lines, notes=_cut_note(log))
+            return MachineLog(log.lines, notes=_cut_note(log, query.words))
         return await _read_instead(channel, log, query, clock)
     finally:
         channel.close()
@@ -235,7 +244,7 @@ class _Tail:
             return LogUnavailable("journalctl ended by itself", "was the journal restarted? run it again")
         hint = RIGHTS_HINT if state == "no_permission" else ""
         if state in ("no_tool", "no_journal"):
-            hint = "without --follow the kernel's buffer and log files are shown"
+            hint = f"{self._query.words.without_following} the kernel's buffer and log files are shown"
         return LogUnavailable(_reason(state, complaint), hint)
 
     def _receive(self, data: bytes) -> None:
@@ -255,11 +264,9 @@ def _refuse_windows(link: Link) -> None:
         raise LogUnavailable(f"{NOT_SUPPORTED}: it has no journal", "see its Event Viewer")
 
 
-def _cut_note(log: LogText) -> tuple[str, ...]:
-    notes: Sequence[str] = (log.complaint,) if log.complaint else ()
-    return (
-        (*notes, "older lines are left out: ask for less with --since or --unit") if log.is_cut else (*notes,)
-    )
+def _cut_note(log: LogText, words: LogWords) -> tuple[str, ...]:
+    notes = (log.complaint,) if log.complaint else ()
+    return (*notes, f"older lines are left out: {words.ask_less}") if log.is_cut else notes
 
 
 def _reason(state: str, complaint: str) -> str:

@@ -19,11 +19,6 @@ State = Literal["idle", "reading", "read", "following", "failed"]
 MOST_LINES = 5_000
 """Kept of a log that is followed."""
 _SLACK = 500
-_OF_OPTIONS = {
-    "ask for less with --since or --unit": "fleettui logs has --since and --unit",
-    "without --follow": "without following (f)",
-}
-"""What the command line's options are called, and what to do here."""
 
 
 class LogReader:
@@ -58,7 +53,7 @@ class LogReader:
             self.fail(error)
             return
         self.lines, self.source = list(found.lines), found.source
-        self.notes = tuple(_here(note) for note in found.notes)
+        self.notes = found.notes
         self.state = "read"
         self._on_news()
 
@@ -94,14 +89,14 @@ class LogReader:
         self._on_news()
 
     def _note(self, text: str) -> None:
-        self.notes = (*self.notes[-2:], _here(text))
+        self.notes = (*self.notes[-2:], text)
         self._on_news()
 
     def fail(self, error: BaseException) -> None:
         """There is no log, or no more of it."""
         self.state, self.hint = "failed", ""
         if isinstance(error, LogUnavailable):
-            self.problem, self.hint = error.text, _here(error.hint)
+            self.problem, self.hint = error.text, error.hint
         elif isinstance(error, LinkError):
             self.problem = error.text
         else:
@@ -109,9 +104,3 @@ class LogReader:
             self.problem = f"{type(error).__name__}: {error}"
             self.hint = "fleettui.log in the state folder says where"
         self._on_news()
-
-
-def _here(text: str) -> str:
-    for option, instead in _OF_OPTIONS.items():
-        text = text.replace(option, instead)
-    return text

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from fleettui.fleet.machine_log import LogQuery
+from fleettui.fleet.machine_log import LogQuery, LogWords
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.screens.machine.log_reader import LogReader
@@ -27,7 +27,7 @@ from fleettui.view.log_page import (
 from fleettui.view.text import clean, wrap
 from fleettui.view.units import count
 
-QUERY = LogQuery()
+QUERY = LogQuery(words=LogWords("fleettui logs has --since and --unit", "without following (f)"))
 _NOT_ASKED = {
     "pending": "its host key waits for your decision: nothing is asked of it before it is approved",
     "rejected": "it was rejected: nothing is asked of it",
