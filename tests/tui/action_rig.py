@@ -22,10 +22,13 @@ from textual.widgets import Input
 from tui_fleet import NOW, Clock, FakeEvents, FakeService, fleet, sample_machines
 
 from fleettui.config.machine_folder import MachineFiles
+from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
 from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.record import MachineRecord
 from fleettui.model.event import Event
+from fleettui.model.lease import Lease
+from fleettui.model.route import RouteCandidate
 from fleettui.tui import terminal
 from fleettui.tui.app import FleetApp
 from fleettui.tui.offers import Offer, actions_now
@@ -82,7 +85,8 @@ class Rig:
         await self.pilot.pause()
         if not self.app.is_running or self.app._exit:
             return
-        work = [worker for worker in self.app.workers if worker.group != "log"]  # a log is followed on
+        # A log is followed on, a load takes long.
+        work = [worker for worker in self.app.workers if worker.group not in ("log", "warm-up")]
         if work:
             async with asyncio.timeout(30):
                 await self.app.workers.wait_for_complete(work)
@@ -180,6 +184,20 @@ class Rig:
         return found[0] if found else None
 
 
+class EndlessDesk:
+    """Knows nothing, leases all, and its loads take for ever."""
+
+    def knowledge_of(self, model: str) -> RouteKnowledge:
+        return NOTHING_KNOWN
+
+    async def take_lease(self, candidate: RouteCandidate, canonical: str) -> Lease:
+        place = (candidate.machine, candidate.port, candidate.engine)
+        return Lease("b0", *place, canonical, "resident", NOW, NOW + 10)
+
+    async def warm_up(self, candidate: RouteCandidate, context: int | None, note: object) -> None:
+        await asyncio.Event().wait()
+
+
 MakeRig = Callable[[], AbstractAsyncContextManager[Rig]]
 
 
@@ -198,6 +216,7 @@ def rig_maker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRig:
         service.trust = trust = FakeTrust()  # type: ignore[assignment]
         service.shells = shells = FakeShells(place)  # type: ignore[assignment]
         service.events = FakeEvents(*EVENTS)
+        service.routing = EndlessDesk()  # type: ignore[assignment]
         book = _add_flags(service, place)
         app = FleetApp(service, clock=Clock())
         app.suspend = _suspend  # type: ignore[method-assign]

@@ -34,6 +34,9 @@ PLACES = {
     "fleet": Place((), lambda rig: rig.screen == "fleet" and not rig.asked),
     "models": Place(("2",), lambda rig: rig.screen == "models" and not rig.asked),
     "events": Place(("5",), lambda rig: rig.screen == "events" and not rig.asked),
+    "route": Place(
+        ("colon", *typed("route llama3.1:70b"), "enter"), lambda rig: rig.screen == "route" and not rig.asked
+    ),
     "machine": Place(("enter",), lambda rig: rig.screen == "machine hardware"),
     "timeline": Place(
         ("enter", "shift+tab", "shift+tab"), lambda rig: rig.screen == "machine timeline" and not rig.asked
@@ -145,6 +148,23 @@ FOUND = ("slash", "ctrl+u", *typed("gpu"), "enter")
 HISTORY = ("escape", *typed(":top"), "escape", *typed(":help"), "enter", "escape", "colon")
 """One line was run."""
 
+OUT = ("G",)
+NEAREST = ("slash", *typed("llama3.1:71b"), "enter", "g")
+"""A name that nobody knows: those that are most like it are there to choose from."""
+
+
+def query(field: str) -> Seen:
+    """An option of the question."""
+    return lambda rig: getattr(rig.app.screen.query_now, field)
+
+
+def chip(words: str) -> Mouse:
+    async def click(rig: Rig) -> None:
+        await rig.click("#options", rig.block("options").index(words) + 1)
+
+    return click
+
+
 ROWS = (
     Row("quit", "everywhere", lambda rig: rig.app.return_code, becomes(0), ends=True),
     Row("help", "everywhere", **shows("Esc closes, Ctrl+P finds every command")),
@@ -200,6 +220,21 @@ ROWS = (
     Row("show_fleet", "everywhere", **goes_to("fleet"), before=("2",)),
     Row("show_models", "everywhere", **goes_to("models")),
     Row("show_events", "everywhere", **goes_to("events")),
+    Row("show_route", "everywhere", **goes_to("route")),
+    Row("route", "everywhere", **goes_to("route"), before=TO_ADA),
+    Row("take", "route", **copies("ada.example.net:11434"), before=("g",)),
+    Row("open", "route", **goes_to("machine hardware"), before=OUT, mouse=on("ranking", 20, 12, times=2)),
+    Row("choose_model", "route", lambda rig: rig.block("title").split()[1], becomes("llama3.1:70b"), NEAREST),
+    Row("ask_model", "route", **asks("model:"), mouse=on("title", 3)),
+    Row("back", "route", **goes_to("fleet")),
+    Row("warm_up", "route", **asks("load llama3.1:70b on spark?"), before=("g", "j")),
+    Row("stop_waiting", "route", **drops("loading llama3.1:70b on spark"), before=("g", "j", "w", "enter")),
+    Row("ask_context", "route", **asks("context:"), mouse=chip("any context")),
+    Row("ask_free", "route", **asks("min free VRAM:"), mouse=chip("any free")),
+    Row("toggle_loaded", "route", query("require_loaded"), changed, mouse=chip("loaded only")),
+    Row("toggle_idle", "route", query("avoid_busy"), changed, mouse=chip("avoid busy")),
+    Row("toggle_pull", "route", query("allow_pull"), changed, mouse=chip("allow pull")),
+    Row("look_into", "route", **goes_to("machine hardware"), before=("g",)),
     Row("follow", "timeline", **switches("following")),
     Row("follow", "logs", **switches("following")),
     Row("find", "find", **asks("/")),

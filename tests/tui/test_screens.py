@@ -24,6 +24,7 @@ from tui_fleet import NOW, PROBLEM, Clock, FakeService, fleet, machine, sample_m
 
 from fleettui.fleet.machine_log import LogUnavailable
 from fleettui.model.event import Event
+from fleettui.model.route import RouteQuery
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.tui import screens
 from fleettui.tui.app import FleetApp
@@ -92,6 +93,8 @@ SCREENS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fleet": ("healthy broken empty 300", ()),
     "models": ("healthy broken empty 300", ("2", "x")),
     "events": ("healthy broken empty 300", ("5",)),
+    "route": ("healthy broken empty 300", ("colon", *"route", "space", *"phi3", "colon", *"mini", "enter")),
+    "route models": ("healthy", ("t", *"ph")),
     "pending": ("broken empty", ("a",)),
     **{f"machine {tab.key}": ("healthy broken", ()) for tab in TABS},
     "filter": ("healthy", ("slash", *"free", "greater_than_sign", *"12")),
@@ -101,6 +104,7 @@ SCREENS: dict[str, tuple[str, tuple[str, ...]]] = {
     "help of a machine": ("healthy", ("enter", "question_mark")),
     "sort": ("healthy", ("o",)),
     "pick": ("healthy broken 300", ()),
+    "pick a model": ("healthy broken 300", ()),
 }
 """Which fleets it is looked at with, and the keys from the Fleet screen to there."""
 CASES = [(screen, kind) for screen, (kinds, _) in SCREENS.items() for kind in kinds.split()]
@@ -179,8 +183,9 @@ def look_at(app: App[Any]) -> tuple[str, set[tuple[str, str]]]:
 
 def make_app(screen: str, kind: Fleet, theme: str = DARK) -> App[Any]:
     snapshot = fleet(kind.machines, problems=(PROBLEM,) if kind.is_broken else ())
-    if screen == "pick":
-        return PickApp(FakeSource(snapshot), PickQuestion(None, "address"), Look(theme=theme), clock=Clock())
+    if screen.startswith("pick"):
+        question = PickQuestion(None if screen == "pick" else RouteQuery("llama3.1:70b"))
+        return PickApp(FakeSource(snapshot), question, Look(theme=theme), clock=Clock())
     service = FakeService(snapshot)
     service.trust = FakeTrust()  # type: ignore[assignment]
     service.events.events = kind.events

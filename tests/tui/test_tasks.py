@@ -39,6 +39,7 @@ SEEN = {
     "Which machines are in trouble?": r"health ▴[^\n]*\n[^\n]*dora +▲ unhealthy(.*\n){2}.*pve52 +✗ offline",
     "Who is new, and is it the right one?": r"(?s)SHA256:Vd3yq0mN7YkqkL9dXxZQm1a1l9pR0yV5.*KX7A-2MPD",
     "Take this machine out of service": r"(?s)ada[^\n]*⚑.*u undoes",
+    "Where should I send llama3.1:70b now?": r"(?s)Route  llama3.1:70b .*1  ada +0 ready +now.*offline: no",
     "The address for a client": r"ada\.example\.net:11434",
     # Here is no state folder, so it is refused; test_shell_key opens one.
     "A shell there": r"kept in the state folder, and there\s+▌\s+is none",

@@ -95,6 +95,8 @@ def chip_line(query: RouteQuery, keys: Mapping[str, str], width: int, glyphs: Gl
 
 def decision_notes(decision: RouteDecision) -> list[tuple[str, Tone]]:
     """Sentences that hold for the whole answer: warnings, and why nobody can serve it."""
+    if not decision.candidates and not decision.rejected:
+        return []  # no machine is declared: the list says so
     notes: list[tuple[str, Tone]] = [(warning.text, "warn") for warning in decision.warnings]
     if decision.chosen is None:
         notes.append((_why_nobody(decision), "warn"))

@@ -148,7 +148,8 @@ class PickApp(DressedApp, inherit_bindings=False):
 
     def _paint(self) -> None:
         fleet, now, settled = self.source.snapshot, self._clock(), self.source.is_settled
-        if not fleet.seq or not self.view.size.width:
+        is_there = self.is_running and bool(self.query("#choices"))  # the way out takes it away
+        if not fleet.seq or not is_there or not self.view.size.width:
             return
         is_new_filter, self._typed = self._typed != self._input, self._input
         found = self.question.ask(fleet, now)

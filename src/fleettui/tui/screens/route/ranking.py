@@ -12,6 +12,9 @@ from fleettui.model.route import RouteCandidate, RouteDecision, RouteQuery
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.sorting import keep_order, may_reorder
 
+MANY = 64
+"""Machines beyond which it is decided once a second, not for each snapshot."""
+
 
 class Ranked(NamedTuple):
     """A candidate and its place in the present ranking, from 1."""
@@ -48,8 +51,14 @@ class Ranking:
         self, fleet: FleetSnapshot, query: RouteQuery, knowledge: RouteKnowledge, now: float
     ) -> RouteDecision:
         """The decision now; the one at hand while nothing it rests on changed."""
-        made_for = (fleet.seq, query, int(now))
-        if self.decision is None or made_for != self._made_for or knowledge is not self._knowledge:
+        seq = fleet.seq if len(fleet.machines) <= MANY else 0
+        made_for = (seq, query, int(now))
+        if (
+            self._is_asked
+            or self.decision is None
+            or made_for != self._made_for
+            or knowledge is not self._knowledge
+        ):
             self._made_for, self._knowledge = made_for, knowledge
             self.decided += 1
             self.decision = decide_route(fleet, query, fleet.judged_at(now), knowledge)
@@ -71,7 +80,9 @@ class Ranking:
         if not may_move:
             order = keep_order([item.candidate.machine for item in self.shown], order, cursor)
         self._is_asked = False
-        self.shown = tuple(ranked[name] for name in order)
+        shown = tuple(ranked[name] for name in order)
+        if shown != self.shown:
+            self.shown = shown
         return may_move
 
     def find(self, machine: str | None) -> Ranked | None:

@@ -23,14 +23,12 @@ class RankingRows:
         shown: Sequence[Ranked],
         fleet: FleetSnapshot,
         layout: RouteLayout,
-        models: Sequence[KnownModel],
+        nearest: Sequence[KnownModel],
         marked: str | None,
     ) -> list[RouteRow]:
         """Names nearest to an unknown one, those that can serve the model, the others with all reasons."""
         machines = {item.name: item for item in fleet.machines}
-        rows: list[RouteRow] = []
-        if decision.nearest:
-            rows += model_rows([model for model in models if model.name in decision.nearest], layout)
+        rows: list[RouteRow] = model_rows(nearest, layout)
         for rank, candidate in shown:
             name = candidate.machine
             rows += self.kept.of_candidate(

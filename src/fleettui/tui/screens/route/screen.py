@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual import events
 from textual.app import ComposeResult
 
@@ -37,9 +35,6 @@ from fleettui.view.route_rows import (
     route_layout,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 LOW = 20
 """Lines of the screen below which nothing is to spare."""
 
@@ -59,6 +54,8 @@ class RouteScreen(AskingScreen):
         self._rows = RankingRows()
         self._layout: RouteLayout | None = None
         self._chips = ChipLine((), ())
+        self._made_of: tuple[object, ...] | None = None
+        """What the rows that are shown were made of; None: they are models."""
         self._had_offers: object = None
         self._has_moved = False
         """The operator moved the cursor: it does not follow the best one."""
@@ -145,6 +142,7 @@ class RouteScreen(AskingScreen):
         )
 
     def _show_models(self, layout: RouteLayout) -> None:
+        self._made_of = None
         models = matching_models(self.models, self.typed or "")
         self.ranking_list.show_lines(model_rows(models, layout), Line("header", model_header()))
         self.ranking_list.show_nothing(Line("nothing", (Cell("   no model is known by that name", "dim"),)))
@@ -154,10 +152,18 @@ class RouteScreen(AskingScreen):
         cursor = None if is_new else self.current_machine
         may_move = self.ranking.arrange(decision, cursor, self.fleet_app.idle_s)
         self.ranking.is_new = False
-        rows = self._rows.of_decision(
-            decision, self.ranking.shown, snapshot, layout, self.models, self.marked
-        )
-        view.show_lines(rows, Line("header", route_header(layout)))
+        made_of = (decision, self.ranking.shown, layout, self.marked)
+        if self._made_of is None or any(
+            old is not new for old, new in zip(self._made_of, made_of, strict=True)
+        ):
+            self._made_of = made_of
+            nearest = (
+                [model for model in self.models if model.name in decision.nearest] if decision.nearest else ()
+            )
+            rows = self._rows.of_decision(
+                decision, self.ranking.shown, snapshot, layout, nearest, self.marked
+            )
+            view.show_lines(rows, Line("header", route_header(layout)))
         view.show_nothing(Line("nothing", (Cell("   no machine is declared", "dim"),)))
         if is_new:
             view.scroll_to(y=0, animate=False, force=True)
@@ -189,7 +195,7 @@ class RouteScreen(AskingScreen):
         width, glyphs = self.size.width, self.fleet_app.look.glyph_set
         most = 1 if self.size.height < LOW else 2
         row, ranked = self.current_row, self.current_candidate
-        lines: Sequence[Cells] = ()
+        lines: list[Cells] = []
         if ranked is not None:
             lines = candidate_detail(ranked.candidate, width, glyphs, most)
         elif row is not None and row.kind == "rejected":
