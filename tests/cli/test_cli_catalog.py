@@ -122,3 +122,6 @@ def test_a_catalog_of_the_command_s_own_goes_first(cli: Cli, stored: tuple[str, 
     done = cli("route", "big", "--format", "name", *stored, "--catalog", str(tmp_path / "none"))
     assert (done.returncode, done.stdout) == (0, "ada\n")
     assert f"{tmp_path}/none: The catalog's folder does not exist" in done.stderr
+    done = cli("fit", "mine", *stored, "--catalog", str(own))
+    assert done.returncode != 3
+    assert cli("fit", "big", *stored, "--catalog", str(own)).returncode == 3

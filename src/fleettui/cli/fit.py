@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from fleettui.cli import diagnostics, output
+from fleettui.cli.catalog import with_own_catalog
 from fleettui.cli.colors import paint
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
@@ -102,6 +103,7 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
             if stored is None or not stored.is_fresh(now, max_age_s):
                 return None
             fleet = with_present_flags(store, folders.machines_dir, stored.fleet)
+            fleet = with_own_catalog(fleet, folders)
             whole = load_snapshot(store, folders.machines_dir)
             return fleet if whole is None else _with_processes(fleet, whole.fleet)
     except StoreError as error:
