@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 from cli_runner import SRC, Cli, write_machine
 
+from fleettui.model.lease import Lease
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel, ModelTraits
 from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot
 from fleettui.store.database import Store
+from fleettui.store.leases import take_lease
 from fleettui.store.snapshots import save_snapshot
 
 ASK_BASH = """
@@ -59,6 +61,9 @@ def shell_environment(tmp_path: Path, machines_dir: Path) -> dict[str, str]:
     fleet = FleetSnapshot(1, written_at, 2.0, (machine,), (), str(machines_dir))
     store = Store.open(str(tmp_path / "state"))
     save_snapshot(store, fleet, {"ada"}, written_at=written_at)
+    until = time.time() + 600
+    lease = Lease("k7qm3x9dtw", "ada", 11434, "ollama", "llama3.1:8b", "resident", time.time(), until)
+    take_lease(store, str(machines_dir), lambda *_: lease)
     store.close()
     catalog = tmp_path / "catalog"
     catalog.mkdir()
@@ -111,6 +116,7 @@ def run(command: list[str], environment: dict[str, str]) -> str:
         ("fleettui --route x --format t", {"tsv "}),
         ("fleettui --route x --min", {"--min-free-vram "}),
         ("fleettui --rou", {"--route "}),
+        ("fleettui route --release ", {"k7qm3x9dtw "}),
         ("fleettui status --fi", {"--filter "}),
         ("fleettui --print-completion z", {"zsh "}),
         ("fleettui demo --seed ", {""}),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,24 @@ def _tags(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     )
 
 
+def _leases(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """Those that hold now."""
+    from fleettui.store.database import Store, StoreError
+    from fleettui.store.leases import load_leases
+
+    folders = _folders(parsed_args)
+    if folders is None:
+        return []
+    try:
+        store = Store.open_readonly(folders.state_dir)
+        if store is None:
+            return []
+        with store:
+            return [lease.id for lease in load_leases(store, folders.machines_dir, time.time())]
+    except StoreError:
+        return []
+
+
 def _units(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     return ["kernel", "ollama", "nvidia-persistenced"]
 
@@ -201,6 +220,7 @@ _COMPLETERS: dict[str, Completer] = {
     "MODEL": _models,
     "T": _tags,
     "U": _units,
+    "LEASE": _leases,
     "DIR": DirectoriesCompleter(),
     "FILE": FilesCompleter(),
 }
