@@ -8,6 +8,7 @@ import os
 from argparse import Namespace
 from io import TextIOWrapper
 from pathlib import Path
+from typing import cast
 
 from fleettui.cli import diagnostics
 from fleettui.cli.errors import CommandError
@@ -21,7 +22,8 @@ class _OwnFile(logging.handlers.RotatingFileHandler):
     """For the operator alone, whatever the umask: names and addresses of machines stand there."""
 
     def _open(self) -> TextIOWrapper:
-        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_open_own)
+        file = open(self.baseFilename, self.mode, encoding=self.encoding, opener=_open_own)  # noqa: SIM115
+        return cast("TextIOWrapper", file)
 
 
 def _open_own(path: str, flags: int) -> int:
