@@ -21,11 +21,12 @@ from fleettui.tui.terminal import TERMINAL_GONE_EXIT
 
 HERE = Path(__file__).parent
 PROGRAM = """
-import asyncio, logging, sys
+import asyncio, logging, resource, sys, time
 from tui_fleet import Clock, FakeService
 from fleettui.tui.app import run_dashboard
 from fleettui.tui.port import Look
 logging.basicConfig(handlers=[logging.NullHandler()])
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 service = FakeService()
 class Flags:
     async def set_maintenance(self, names, **how):
@@ -37,6 +38,8 @@ if fault == "action":
     service.poll_now = lambda name: {}["broken"]
 elif fault == "painting":
     service.poll_now = lambda name: service.publish_exactly(({}["broken"] if name else object(),))
+elif fault == "hanging":
+    service.poll_now = lambda name: time.sleep(60)
 elif fault == "work beside it":
     service.flags = Flags()
 code = asyncio.run(run_dashboard(service, Look()))
@@ -89,6 +92,39 @@ def test_q_restores_the_terminal_and_stops_the_service() -> None:
     assert terminal.rindex(b"\x1b[?1049l") > terminal.index(b"\x1b[?1049h")
     assert modes_left(terminal) == {}
     assert b"Traceback" not in terminal
+
+
+@pytest.mark.parametrize("is_hanging", [False, True])
+def test_a_quit_signal_gives_the_terminal_back_and_ends_as_ever(is_hanging: bool) -> None:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = termios.tcgetattr(slave)
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *(["hanging"] if is_hanging else [])],
+        stdin=slave,
+        stdout=subprocess.DEVNULL,
+        stderr=slave,
+        env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parents[1] / 'src'}"},
+        start_new_session=True,
+    )
+    written = b""
+    try:
+        while b"pve52" not in written:
+            written += os.read(master, 1 << 16)
+        if is_hanging:
+            os.write(master, b"r")
+        while select.select([master], [], [], 0.5)[0]:  # all of the screen is there, and the key is taken
+            written += os.read(master, 1 << 16)
+        child.send_signal(signal.SIGQUIT)
+        assert child.wait(30) == -signal.SIGQUIT
+        while select.select([master], [], [], 0)[0]:
+            written += os.read(master, 1 << 16)
+        assert modes_left(written) == {}
+        assert termios.tcgetattr(slave) == before
+    finally:
+        child.kill()
+        os.close(slave)
+        os.close(master)
 
 
 def test_ctrl_l_writes_all_of_the_screen_again() -> None:

@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.messages import TerminalSupportsSynchronizedOutput
 
 from fleettui.tui.answers import ASK, LIMIT_S, Answers
+from fleettui.tui.quitting import QuitSignal
 from fleettui.tui.screen_copy import ScreenCopy
 from fleettui.tui.terminal_writer import TerminalWriter
 
@@ -45,6 +46,7 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
         self._writer: TerminalWriter | None = None
+        self._quit_signal: QuitSignal | None = None
         self._copy = ScreenCopy()
         self._cursor = (0, 0)
         self._is_synchronized = False
@@ -71,6 +73,8 @@ class TerminalDriver(LinuxDriver):
         if self._writer_thread is not None:  # Textual's own, of no use here
             self._writer_thread.stop()
             self._writer_thread = None
+        self._quit_signal = QuitSignal(file.fileno(), self.attrs_before)
+        self._quit_signal.watch()
         self._in_loop(self._send)
 
     def write(self, data: str) -> None:
@@ -97,6 +101,8 @@ class TerminalDriver(LinuxDriver):
 
     def close(self) -> None:
         """The terminal is not ours from now on."""
+        if self._quit_signal is not None:
+            self._quit_signal.leave()
         if self._writer is not None:
             self._writer.stop()
             self._writer = None
