@@ -36,6 +36,8 @@ from fleettui.model.unknown import Unknown
 from fleettui.net.connector import Connector
 from fleettui.net.settings import ConnectorSettings
 from fleettui.tui.app import FleetApp
+from fleettui.tui.pick.app import PickApp
+from fleettui.tui.pick.question import PickQuestion
 from fleettui.tui.port import Look
 from fleettui.tui.themes import DARK, LIGHT
 from fleettui.tui.themes.own import COLORBLIND_DARK, CONTRAST
@@ -77,7 +79,13 @@ class Picture:
     """Asks the machine something, so it is taken while they answer."""
     has_newcomer: bool = False
     """Two machines wait for the operator."""
+    picked: str = ""
+    """The model that `fleettui pick` is asked for; empty: it is the dashboard."""
 
+
+PICKED_MODEL = "llama3.1:8b"
+ROUTE = ("t", *"70b", "enter", "c", *"32k", "enter")
+"""From the first machine to the ranking of a model, with a context."""
 
 PICTURES = (
     Picture("fleet-80x24", (80, 24)),
@@ -93,6 +101,9 @@ PICTURES = (
     Picture("machine-models-160x45", (160, 45), ("enter", "tab")),
     Picture("logs-160x45", (160, 45), ("j", "j", "l"), is_live=True),
     Picture("raw-160x45", (160, 45), ("enter", "shift+tab")),
+    Picture("route-160x45", (160, 45), ROUTE),
+    Picture("route-80x24", (80, 24), ROUTE),
+    Picture("pick-120x40", (120, 40), ("down",), picked=PICKED_MODEL),
     Picture("events-160x45", (160, 45), ("5",)),
     Picture("events-80x24", (80, 24), ("5",)),
     Picture(
@@ -110,6 +121,7 @@ class PicturePort:
         self._service = service
         self.snapshot = snapshot
         self.is_paused = False
+        self.is_settled = True
         self.events = PastEvents(past_events(service.snapshot, now))
 
     def __getattr__(self, name: str) -> Any:
@@ -185,7 +197,10 @@ async def take(picture: Picture, service: FleetService, clock: StoppableClock) -
     now = clock()
     snapshot = with_newcomer(service.snapshot, now) if picture.has_newcomer else service.snapshot
     look = Look(theme=picture.theme, utc_offset_s=round(SHOWN_AT - now))
-    app = FleetApp(PicturePort(service, snapshot, now), look, clock)
+    port = PicturePort(service, snapshot, now)
+    app: FleetApp | PickApp = FleetApp(port, look, clock)
+    if picture.picked:
+        app = PickApp(port, PickQuestion(RouteQuery(picture.picked)), look, clock=clock)
     async with app.run_test(size=picture.size) as pilot:
         await paint(pilot, app)
         for key in picture.keys:
@@ -197,7 +212,7 @@ async def take(picture: Picture, service: FleetService, clock: StoppableClock) -
         return app.export_screenshot(title="fleettui"), app.current_theme.background or RICH_GROUND
 
 
-async def paint(pilot: Pilot[None], app: FleetApp) -> None:
+async def paint(pilot: Pilot[None], app: FleetApp | PickApp) -> None:
     await pilot.pause()
     app.painter.paint_now()
     await pilot.pause()
