@@ -62,6 +62,10 @@ class EngineServer:
                 self.end_headers()
                 self.wfile.write(body)
 
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.do_GET()
+
             def log_message(self, *_: object) -> None: ...
 
         class Server(http.server.ThreadingHTTPServer):

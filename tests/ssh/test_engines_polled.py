@@ -15,7 +15,7 @@ from links import open_link, until
 from sshd_rig import SshdRig, free_port
 
 from engine_rig import NOT_FOUND, EngineServer, Polled, machine_of
-from fleettui.fleet import engine_feed
+from fleettui.fleet import engine_feed, model_shapes
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.machine import EngineKind
 from fleettui.model.unknown import Unknown
@@ -433,6 +433,28 @@ def test_a_key_stands_nowhere(engine: Start, tmp_path: Path) -> None:
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path for path in kept if state in path.parents and path.stat().st_size > 4096]
     assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
+
+
+async def test_what_a_model_is_made_of_is_asked_with_the_key_too(
+    engine: Start, sshd_rig: SshdRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGINE_KEY", SECRET)
+    monkeypatch.setattr(model_shapes, "LOOK_S", 0.05)
+    shown = {"model_info": {"general.architecture": "llama"}}
+    server = engine(guarded({**SERVED["ollama"](), "/api/show": shown}))
+    sshd, folder = sshd_rig.start(), tmp_path / "machines"
+    write_machine(
+        folder, sshd.address, f"{{user: {sshd_rig.user}, port: {sshd.port}}}",
+        f"{{kind: ollama, port: {server.port}, api_key_env: ENGINE_KEY}}",
+    )  # fmt: skip
+    settings = FleetSettings(str(folder), 0.5, state_dir=str(tmp_path / "state"), asks_shapes=True)
+    service = FleetService(settings, Connector(sshd_rig.settings()))
+    await service.start()
+    try:
+        await until(lambda: any(path == "/api/show" for path, _ in server.requests))
+        assert all(headers.get("authorization") == f"Bearer {SECRET}" for _, headers in server.requests)
+    finally:
+        await service.stop()
 
 
 # -- a whole machine ----------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class Engine:
         self.resident = [{"name": name, "model": name, "digest": digest_of(name), "size": 6 << 30,
                           "size_vram": 6 << 30, "context_length": context}]  # fmt: skip
 
-    async def post(self, port: int, path: str, body: bytes, *, timeout_s: float) -> HttpAnswer:
+    async def post(self, port: int, path: str, body: bytes, *, timeout_s: float, **_: object) -> HttpAnswer:
         self.sent.append((path, json.loads(body)))
         self.is_asked.set()
         await self.may_answer.wait()
@@ -52,7 +52,7 @@ class Engine:
             raise answer
         return self._answer(*answer)
 
-    async def get(self, port: int, path: str, *, timeout_s: float) -> HttpAnswer:
+    async def get(self, port: int, path: str, *, timeout_s: float, **_: object) -> HttpAnswer:
         assert path == "/api/ps"
         return self._answer(200, {"models": self.resident})
 

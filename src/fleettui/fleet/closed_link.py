@@ -51,7 +51,14 @@ class ClosedLink:
         raise HttpFailure("lost", self._refusal.text)
 
     async def post(
-        self, port: int, path: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        port: int,
+        path: str,
+        body: bytes,
+        *,
+        headers: Sequence[Header] = (),
+        timeout_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpAnswer:
         raise HttpFailure("lost", self._refusal.text)
 

@@ -260,14 +260,22 @@ class ShapeAsker:
 
     async def _post(self, place: ShapePlace) -> HttpAnswer:
         body = json.dumps({"model": place.model, "verbose": True}).encode()
+        poller, link = self._pollers.get(place.machine), self._link_of(place.machine)
+        engine = None if poller is None else poller.record.engines.get(place.endpoint)
+        if link is None or engine is None:
+            raise HttpFailure("lost", f"{place.machine}: the connection ended")
+        headers, limit_s = engine.key.headers, SHOW_TIMEOUT_S
         if place.is_direct:
             url = f"{_base_url(place)}{SHOW}"
-            return await post_direct(url, body, timeout_s=SHOW_TIMEOUT_S, max_body_bytes=MAX_SHOW_BYTES)
-        link = self._link_of(place.machine)
-        if link is None:
-            raise HttpFailure("lost", f"{place.machine}: the connection ended")
-        port = place.endpoint.port
-        return await link.post(port, SHOW, body, timeout_s=SHOW_TIMEOUT_S, max_body_bytes=MAX_SHOW_BYTES)
+            answer = await post_direct(
+                url, body, headers=headers, timeout_s=limit_s, max_body_bytes=MAX_SHOW_BYTES
+            )
+        else:
+            answer = await link.post(
+                place.endpoint.port, SHOW, body,
+                headers=headers, timeout_s=limit_s, max_body_bytes=MAX_SHOW_BYTES,
+            )  # fmt: skip
+        return engine.key.strip(answer)
 
 
 def make_shape_asker(

@@ -91,6 +91,8 @@ class MachinePoller:
         """Try again at once: the operator asked, or something that matters changed."""
         if self._link is not None and self._tick_handle is not None:
             self._questions.ask_all_again()
+            if self._engines is not None:
+                self._engines.ask_slow_again()
             self.record.amd.begin_connection()
             self._loops.restart_waiting()
             self._tick()

@@ -15,6 +15,7 @@ from typing import Protocol
 from fleettui.decide.measured_load import load_rate, measure_need, vram_taken_mib
 from fleettui.decide.model_need import SeenCopy
 from fleettui.fleet.bus import Subscriber
+from fleettui.fleet.engine_key import NO_KEY, EngineKey, read_key
 from fleettui.fleet.poller import MachinePoller
 from fleettui.model.names import canonical_name
 from fleettui.model.readings import EngineReading, LoadedModel
@@ -200,22 +201,33 @@ class _Load:
         if self._context is not None:
             body["options"] = {"num_ctx": self._context}
         payload = json.dumps(body).encode()
-        url = self._direct_url()
+        url, key = self._direct_url(), self._key()
         if url is not None:
-            return await post_direct(url + path, payload, timeout_s=LOAD_LIMIT_S)
+            answer = await post_direct(url + path, payload, headers=key.headers, timeout_s=LOAD_LIMIT_S)
+            return key.strip(answer)
+        for poller in self._fleet.pollers:
+            if poller.record.machine.name == self._candidate.machine and poller.open_link is not None:
+                answer = await poller.open_link.post(
+                    self._engine_port(), path, payload, headers=key.headers, timeout_s=LOAD_LIMIT_S
+                )
+                return key.strip(answer)
+        raise HttpFailure("lost", f"{self._candidate.machine} is not connected")
+
+    def _key(self) -> EngineKey:
+        """The key of the candidate's engine."""
+        port, machine = self._engine_port(), self._machine().machine
+        endpoint = next((item for item in machine.engines if item.port == port), None)
+        return NO_KEY if endpoint is None else read_key(endpoint, machine.engines, machine.config_file)
+
+    async def _get_ps(self) -> HttpAnswer:
+        url, key = self._direct_url(), self._key()
+        if url is not None:
+            return key.strip(await get_direct(url + PS, headers=key.headers, timeout_s=ASK_S))
         for poller in self._fleet.pollers:
             if poller.record.machine.name == self._candidate.machine and poller.open_link is not None:
                 link = poller.open_link
-                return await link.post(self._engine_port(), path, payload, timeout_s=LOAD_LIMIT_S)
-        raise HttpFailure("lost", f"{self._candidate.machine} is not connected")
-
-    async def _get_ps(self) -> HttpAnswer:
-        url = self._direct_url()
-        if url is not None:
-            return await get_direct(url + PS, timeout_s=ASK_S)
-        for poller in self._fleet.pollers:
-            if poller.record.machine.name == self._candidate.machine and poller.open_link is not None:
-                return await poller.open_link.get(self._engine_port(), PS, timeout_s=ASK_S)
+                answer = await link.get(self._engine_port(), PS, headers=key.headers, timeout_s=ASK_S)
+                return key.strip(answer)
         raise HttpFailure("lost", f"{self._candidate.machine} is not connected any more")
 
     def _engine(self) -> EngineReading | None:

@@ -30,10 +30,16 @@ class DirectHttp:
         return await self._ask("GET", url, None, headers, timeout_s, MAX_BODY_BYTES)
 
     async def post(
-        self, url: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        url: str,
+        body: bytes,
+        *,
+        headers: Sequence[Header] = (),
+        timeout_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpAnswer:
         """One POST of a JSON document. Raises HttpFailure."""
-        sent = (("Content-Type", "application/json"),)
+        sent = (("Content-Type", "application/json"), *headers)
         return await self._ask("POST", url, body, sent, timeout_s, max_body_bytes)
 
     async def _ask(
@@ -96,11 +102,18 @@ async def get_direct(url: str, *, headers: Sequence[Header] = (), timeout_s: flo
 
 
 async def post_direct(
-    url: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+    url: str,
+    body: bytes,
+    *,
+    headers: Sequence[Header] = (),
+    timeout_s: float,
+    max_body_bytes: int = MAX_BODY_BYTES,
 ) -> HttpAnswer:
     """One POST of a JSON document with a client of its own. Raises HttpFailure."""
     direct = DirectHttp()
     try:
-        return await direct.post(url, body, timeout_s=timeout_s, max_body_bytes=max_body_bytes)
+        return await direct.post(
+            url, body, headers=headers, timeout_s=timeout_s, max_body_bytes=max_body_bytes
+        )
     finally:
         await direct.close()

@@ -93,7 +93,14 @@ class Link(Protocol):
         """HTTP GET on the machine's loopback, over a kept channel. Raises HttpFailure."""
 
     async def post(
-        self, port: int, path: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        port: int,
+        path: str,
+        body: bytes,
+        *,
+        headers: Sequence[Header] = (),
+        timeout_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpAnswer:
         """HTTP POST of a JSON document, over a channel of its own; sent once. Raises HttpFailure."""
 

@@ -135,9 +135,16 @@ class LocalLink:
         return await self._http.get(port, path, headers, timeout_s)
 
     async def post(
-        self, port: int, path: str, body: bytes, *, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        port: int,
+        path: str,
+        body: bytes,
+        *,
+        headers: Sequence[Header] = (),
+        timeout_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpAnswer:
-        return await self._http.post(port, path, body, timeout_s, max_body_bytes)
+        return await self._http.post(port, path, body, headers, timeout_s, max_body_bytes)
 
     def start_get(
         self,

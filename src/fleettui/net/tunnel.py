@@ -172,10 +172,16 @@ class KeptHttp:
         return _answer_of(reader)
 
     async def post(
-        self, port: int, path: str, body: bytes, timeout_s: float, max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        port: int,
+        path: str,
+        body: bytes,
+        headers: Sequence[Header],
+        timeout_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpAnswer:
         """One POST of JSON on a stream of its own, never sent twice; raises HttpFailure."""
-        request = encode_post(port, path, body, (("Connection", "close"),))
+        request = encode_post(port, path, body, (("Connection", "close"), *headers))
         try:
             async with asyncio.timeout(timeout_s):
                 stream = await self._open(port)

@@ -53,6 +53,8 @@ def judge_engine(endpoint: EngineEndpoint, reading: EngineReading | None, limit_
         )
     error = reading.error or ""
     if reading.state == "unauthorized":
+        if endpoint.api_key_env is not None:
+            return failed(error, f"put the right key into {endpoint.api_key_env} before you start fleettui")
         return failed(error, "a proxy or key guards it: set engines[].api_key_env")
     if reading.state == "not_an_engine":
         return failed(
@@ -68,6 +70,10 @@ def judge_engine(endpoint: EngineEndpoint, reading: EngineReading | None, limit_
         "" if isinstance(reading.installed, Unknown) else f"{count(len(reading.installed), 'model')} on disk"
     )
     told = ", ".join(part for part in (version, loaded, installed) if part) or "answers"
+    if error and endpoint.api_key_env is not None and "api_key_env" in error:
+        return warned(
+            f"{told}; {error}", f"set {endpoint.api_key_env}, or leave api_key_env away"
+        )
     if error:
         return warned(f"{told}; {error}", f"see {title}'s log (journalctl -u {endpoint.kind})")
     return passed(f"{told}{_WAYS[reading.path]}")
