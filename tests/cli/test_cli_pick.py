@@ -19,9 +19,12 @@ from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot, SourceStatus
 from fleettui.store.database import Store
+from fleettui.store.leases import load_leases
 from fleettui.store.snapshots import save_snapshot
+from fleettui.store.ui_state import save_parts
 
 ESC, CTRL_C, DOWN = b"\x1b", b"\x03", b"\x1b[B"
+LIGHT = "fleettui-light"
 GONE = {"ssh": "{host: 127.0.0.1, port: 9, user: nobody}"}
 
 
@@ -75,6 +78,29 @@ def test_inside_a_command_substitution_the_variable_has_the_address(
         assert code == 0
         assert f"code 0 is [{address_of(demo_fleet, 'ada')}]".encode() in terminal.written
         assert has_given_back(terminal)
+
+
+@pytest.mark.parametrize("readonly", [(), ("--readonly",)])
+def test_a_picked_model_is_leased_as_route_does(
+    readonly: tuple[str, ...], stored: dict[str, str], tmp_path: Path
+) -> None:
+    with Terminal(*readonly, "pick", "llama3.1:8b", environment=stored) as terminal:
+        terminal.wait_for("1 of 1 machine can serve it")
+        terminal.press("\r")
+        assert terminal.end() == (0, b"ada.lan:11434\n")
+    with Store.open(str(tmp_path / "state")) as opened:
+        leases = load_leases(opened, stored["FLEETTUI_MACHINES"], time.time())
+    assert [(lease.machine, lease.model) for lease in leases] == [("ada", "llama3.1:8b")][: not readonly]
+
+
+def test_it_wears_the_theme_that_the_dashboard_wore_last(stored: dict[str, str], tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "state")) as opened:
+        save_parts(opened, stored["FLEETTUI_MACHINES"], {"app": {"theme": LIGHT}})
+    with Terminal("pick", environment={**stored, "COLORTERM": "truecolor"}) as terminal:
+        terminal.wait_for("1 of 1 machine can be picked")
+        assert b";48;2;250;251;252" in terminal.written, "the ground of the light theme"
+        terminal.press(ESC)
+        assert terminal.end() == (1, b"")
 
 
 def test_letters_filter_at_once_and_the_first_that_is_left_is_picked(demo_fleet: DemoFleet) -> None:
