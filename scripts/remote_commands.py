@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from fleettui.decide.discovery import MOST_PORTS
 from fleettui.fleet.amd_record import TOOL_PERIOD_S
+from fleettui.fleet.discovery import AGAIN_S, MOST_PATHS
 from fleettui.fleet.needs import (
     CONDITION_PERIOD_S,
     DISKS_PERIOD_S,
@@ -130,6 +132,13 @@ def engine_lines() -> Iterator[str]:
     yield "again before it starts anew; of an engine that is down only the paths in bold are asked. With"
     yield "`--avoid-busy` llama.cpp is also asked `/slots`, only awake and without metrics, and a router"
     yield "`/metrics?autoload=false&model=NAME` of what it has loaded.\n"
+    yield "Engines that no file names are looked for while a dashboard or `status --watch` runs: on ports"
+    yield "from 1024 up that are listened on, and that stand in the command line of a server of models or are"
+    yield "usual for one; where such a server runs and its port is not known, on others too, but for those of"
+    yield f"databases, queues, printers and the like. At most {MOST_PORTS} ports a machine and {MOST_PATHS} `GET`s"
+    yield f"each, not again within {AGAIN_S / 60:g} minutes:"
+    paths = dict.fromkeys(path for probe in PROBES.values() for path in probe.sign_paths)
+    yield f"{', '.join(f'`{path}`' for path in paths)}. A key with `permitopen` forbids it.\n"
     periods = (EACH_POLL, OFTEN_S, RARELY_S)
     yield f"| engine | each interval | every {OFTEN_S:g} s | every {RARELY_S:g} s |\n| --- | --- | --- | --- |"
     for probe in PROBES.values():

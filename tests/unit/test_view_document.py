@@ -193,6 +193,7 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                     "error": None,
                 }
             ],
+            "found_engines": None,
             "system": {
                 "os": "Ubuntu 24.04.2 LTS",
                 "kernel": "6.8.0-60-generic",

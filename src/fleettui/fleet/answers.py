@@ -39,6 +39,9 @@ class Asker(Protocol):
     def ask_second_sample(self) -> None:
         """Rates take two samples, and one is there."""
 
+    def look_for_engines(self) -> None:
+        """The machine told who listens there: among them may be engines that its file does not name."""
+
     def ask_memory(self) -> None:
         """Unified cards have the machine's memory, and nothing else asks for it."""
 
@@ -111,6 +114,8 @@ class Answers:
             self._awaited.discard("rates")
         elif self._needs.rates:
             self._asker.ask_second_sample()
+        if "sockets" in frame.sections and self._needs.discovery:
+            self._asker.look_for_engines()
 
     def _take_gpu(self, frame: Frame, now: float, asked: AskedFields) -> None:
         if not self._record.take_gpu(frame, now, asked):
@@ -140,7 +145,10 @@ class Answers:
         way: AskedBy,
         now: float,
     ) -> None:
-        if not self._record.engines[endpoint].take(path, answer, way, now):
+        engine = self._record.engines.get(endpoint)
+        if engine is None:  # found once, and gone meanwhile
+            return
+        if not engine.take(path, answer, way, now):
             self._asker.ask_installed_again(endpoint)
         if self._awaited:
             self._awaited.discard(path_name(endpoint, path))

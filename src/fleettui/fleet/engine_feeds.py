@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from fleettui.fleet.engine_feed import EngineFeed
+from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.remote_http import RemoteHttp
+from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.machine import EngineEndpoint
 from fleettui.net.direct_http import DirectHttp
 from fleettui.net.errors import HttpFailure
@@ -32,13 +34,26 @@ class EngineFeeds:
         self._direct = DirectHttp()
         self._closing: asyncio.Task[None] | None = None
         self._link: Link | None = None
-        hostname = record.machine.hostname
-        self._feeds = {
-            endpoint: EngineFeed(hostname, engine, on_answer, self._get_remotely, self._direct)
-            for endpoint, engine in record.engines.items()
-        }
-        self._asks = [(feed, record.engines[endpoint].source) for endpoint, feed in self._feeds.items()]
-        self.want_busy(wants_busy)
+        self._hostname = record.machine.hostname
+        self._on_answer = on_answer
+        self._wants_busy = wants_busy
+        self._feeds: dict[EngineEndpoint, EngineFeed] = {}
+        self._asks: list[tuple[EngineFeed, SourceRecord]] = []
+        for engine in record.engines.values():
+            self.add(engine)
+
+    def add(self, engine: EngineRecord) -> None:
+        """Ask that engine too, from the next tick on."""
+        feed = EngineFeed(self._hostname, engine, self._on_answer, self._get_remotely, self._direct)
+        feed.want_busy(self._wants_busy)
+        self._feeds[engine.endpoint] = feed
+        self._asks.append((feed, engine.source))
+
+    def drop(self, endpoint: EngineEndpoint) -> None:
+        """Ask it no more."""
+        feed = self._feeds.pop(endpoint)
+        feed.close()
+        self._asks = [item for item in self._asks if item[0] is not feed]
 
     def ask(self, link: Link, now: float) -> None:
         """Ask each engine what is due."""
@@ -59,6 +74,7 @@ class EngineFeeds:
 
     def want_busy(self, is_wanted: bool) -> None:
         """Begin or stop to ask who is busy where asking has its price."""
+        self._wants_busy = is_wanted
         for feed in self._feeds.values():
             feed.want_busy(is_wanted)
 

@@ -113,6 +113,16 @@ class EngineRecord:
         return not (before is not None and before.state == "down") and _knows_all_loaded(reading)
 
     @property
+    def is_answering(self) -> bool:
+        """Its last answer was one of its kind."""
+        return self.reading is not None and self.reading.is_answering
+
+    @property
+    def has_answered(self) -> bool:
+        """It was there once."""
+        return self.source.read_at is not None
+
+    @property
     def busy_paths(self) -> tuple[str, ...]:
         """What tells who is busy at a price, and may be asked now."""
         reading = self.reading

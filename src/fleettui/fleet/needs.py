@@ -56,6 +56,8 @@ class Needs:
     engines: bool = True
     busy: bool = False
     """Who is busy, also of engines where asking has a price: llama.cpp's idle timers start anew."""
+    discovery: bool = False
+    """Engines that machine files do not name."""
 
     def awaited(self, engine_paths: Iterable[tuple[str, ...]]) -> set[str]:
         """Names of what must answer before a machine counts as polled once: sources, and paths of engines."""
@@ -68,7 +70,7 @@ class Needs:
         return names
 
 
-EVERYTHING = Needs()
+EVERYTHING = Needs(discovery=True)
 
 ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False)
 

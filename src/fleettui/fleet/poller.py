@@ -10,6 +10,7 @@ from contextlib import suppress
 from fleettui.decide.health import silence_limit_s
 from fleettui.fleet.answers import Answers
 from fleettui.fleet.backoff import retry_delay_s
+from fleettui.fleet.discovery import EngineDiscovery
 from fleettui.fleet.engine_feeds import EngineFeeds
 from fleettui.fleet.inbox import AnswerKind
 from fleettui.fleet.machine_loops import Feed, MachineLoops
@@ -58,6 +59,7 @@ class MachinePoller:
             self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost, self._fact_loop_silent
         )
         self._engines = EngineFeeds(record, self._keep_engine, clock, needs.busy) if needs.engines else None
+        self._discovery = EngineDiscovery(record, self._engines, clock)
         self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
         self._answers = Answers(record, needs, self, clock)
         self._link: Link | None = None
@@ -345,6 +347,11 @@ class MachinePoller:
                 now = self._clock()
                 self._questions.facts.note_asked(sections, now)
                 self.record.facts.ask(sections, now)
+
+    def look_for_engines(self) -> None:
+        """Ask ports that may be engines which the file does not name."""
+        if self.open_link is not None and not self.is_paused and self._discovery.is_due():
+            self._loops.start(self._discovery.look(self.open_link))
 
     def ask_memory(self) -> None:
         """Unified cards have the machine's memory: ask for it although nothing else needs the facts."""

@@ -11,7 +11,7 @@ from fleettui.fleet.gpu_record import AskedFields, GpuRecord
 from fleettui.fleet.places import Places
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.fleet.verdict import Verdict
-from fleettui.model.machine import Machine
+from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.record import replace
 from fleettui.model.snapshot import (
     LinkStatus,
@@ -21,6 +21,7 @@ from fleettui.model.snapshot import (
     SourceStatus,
     Trust,
 )
+from fleettui.model.sockets import FoundEngine
 from fleettui.net.errors import LinkError
 from fleettui.probes.frames import Frame
 
@@ -40,6 +41,8 @@ class MachineRecord:
             for endpoint in machine.engines
         }
         self._engine_list = tuple(self.engines.values())
+        self.found: tuple[FoundEngine, ...] | None = None
+        """Engines that the file does not name; None: nobody looked yet."""
         self._sources: dict[str, SourceRecord] = {
             **self.facts.sources,
             **self.gpu.sources,
@@ -56,6 +59,30 @@ class MachineRecord:
         self.fleet_notes: tuple[Reason, ...] = ()
         """What a look at the whole fleet tells of this machine."""
         self._seq = 0
+
+    # -- engines that the file does not name ----------------------------------------------------------
+
+    def adopt(self, endpoint: EngineEndpoint) -> EngineRecord:
+        """Keep an engine that was found like one that the file names."""
+        engine = EngineRecord(endpoint, (*self.machine.engines, *self.engines, endpoint))
+        self.engines[endpoint] = engine
+        self._sources[engine.name] = engine.source
+        self._engine_list = tuple(self.engines.values())
+        return engine
+
+    def release(self, endpoint: EngineEndpoint) -> None:
+        """It is gone: nobody declared it, so nobody misses it."""
+        engine = self.engines.pop(endpoint)
+        del self._sources[engine.name]
+        self._engine_list = tuple(self.engines.values())
+
+    def _stands_aside(self, engine: EngineRecord) -> bool:
+        """The engine that the file only stands for never answered, and found ones take its place."""
+        return (
+            len(self.engines) > len(self.machine.engines)
+            and engine.endpoint in self.machine.engines
+            and not engine.has_answered
+        )
 
     # -- the link -----------------------------------------------------------------------------------
 
@@ -127,6 +154,12 @@ class MachineRecord:
         gpu = self.amd.join(self.gpu.with_memory(facts.memory))
         processes = self.amd.join_processes(self.gpu.processes)
         engines = tuple([item.reading for item in self._engine_list if item.reading is not None])
+        if len(self._engine_list) > len(self.machine.engines):
+            engines = tuple(
+                item.reading
+                for item in self._engine_list
+                if item.reading is not None and not self._stands_aside(item)
+            )
         snapshot = MachineSnapshot(
             machine=self.machine,
             trust=self.trust,
@@ -141,6 +174,7 @@ class MachineRecord:
             system=facts.system,
             engines=engines,
             places=self._places.find(gpu, processes, engines),
+            found=self.found,
             sources=self._statuses(),
             health=self._verdict.health,
             reasons=self._verdict.reasons,
@@ -155,4 +189,8 @@ class MachineRecord:
 
     def _statuses(self) -> dict[str, SourceStatus]:
         statuses = {name: source.freeze() for name, source in self._sources.items()}
+        if len(self._engine_list) > len(self.machine.engines):
+            for engine in self._engine_list:
+                if self._stands_aside(engine):
+                    del statuses[engine.name]
         return self.amd.join_statuses(statuses, self.gpu.reading)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fleettui.model.machine import Machine
+
 ENGINE_TITLES = {
     "ollama": "Ollama",
     "vllm": "vLLM",
@@ -10,3 +12,8 @@ ENGINE_TITLES = {
     "lmstudio": "LM Studio",
     "sglang": "SGLang",
 }
+
+
+def declares_engines(machine: Machine) -> bool:
+    """The file has `engines:`; without, Ollama on `network.port` stands for them."""
+    return bool(machine.document.get("engines"))

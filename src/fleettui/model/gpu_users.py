@@ -28,6 +28,11 @@ _WORDS: tuple[tuple[str, EngineKind], ...] = (
 def engine_kind_of(process: GpuProcess) -> EngineKind | None:
     """The kind of engine whose process it is, by its name and command line."""
     text = process.name if isinstance(process.command, Unknown) else f"{process.name} {process.command}"
+    return engine_kind_of_text(text)
+
+
+def engine_kind_of_text(text: str) -> EngineKind | None:
+    """The kind of engine whose name or command line it is."""
     text = text.lower()
     return next((kind for word, kind in _WORDS if word in text), None)
 

@@ -18,7 +18,7 @@ from fleettui.model.readings import (
     SystemReading,
 )
 from fleettui.model.record import dataclass, field
-from fleettui.model.sockets import SocketsReading
+from fleettui.model.sockets import FoundEngine, SocketsReading
 from fleettui.model.unknown import Unknown
 
 TYPE_CHECKING = False
@@ -160,6 +160,8 @@ class MachineSnapshot:
     places: tuple[CopyPlace, ...] | None = None
     """Of the copies whose cards are proven; the same object while nothing it is made of changes. None: nobody
     looked."""
+    found: tuple[FoundEngine, ...] | None = None
+    """Engines that the file does not name, by port; None: nobody looked yet."""
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
     health: Health = "unknown"
     reasons: tuple[Reason, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fleettui.model.machine import EngineKind
 from fleettui.model.record import dataclass
 
 
@@ -39,3 +40,15 @@ class ServerProcess:
     pid: int
     parent: int
     command: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEngine:
+    """An engine that answers and that the machine's file does not name."""
+
+    kind: EngineKind
+    port: int
+    is_loopback: bool
+    """Reached from the machine itself only."""
+    is_polled: bool = False
+    """The file names no engines, and the one it stands for does not answer: this one takes its place."""

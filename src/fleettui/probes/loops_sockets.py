@@ -18,7 +18,7 @@ _ROWS_WITHOUT_AWK = 2000
 
 # A dollar for awk, which the shell must not expand.
 SOCKETS_START = r"""
-D=$(printf "\044");
+dollar=$(printf "\044");
 
 count_connections() {
   v=; o=; e=" "; k=0; m=0;
@@ -64,8 +64,8 @@ SOCKETS_CASE = r"""
       [ -r $f ] && c="$c $f";
     done;
     [ -z "$c" ] || {
-      v=$(exec ${T:+$T 2} awk -v L=0A -v E=01 "${D}4 == L { if (k++ < MAX_PORTS) a[${D}2] }
-        ${D}4 == E { ++c[substr(${D}2, length(${D}2) - 3)] }
+      v=$(exec ${T:+$T 2} awk -v L=0A -v E=01 "${dollar}4 == L { if (k++ < MAX_PORTS) a[${dollar}2] }
+        ${dollar}4 == E { ++c[substr(${dollar}2, length(${dollar}2) - 3)] }
         END { for (l in a) print l, c[substr(l, length(l) - 3)] + 0; print k + 0 }" $c </dev/null); r=$?;
       [ $r -lt 126 ] || [ $r -gt 127 ] || { count_connections; r=0; };
     };

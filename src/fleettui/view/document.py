@@ -21,6 +21,7 @@ from fleettui.model.readings import (
 )
 from fleettui.model.residency import cards_of_copy, shares_of
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceFlag
+from fleettui.model.sockets import FoundEngine
 from fleettui.model.unknown import T, Unknown
 from fleettui.view.figures import is_answering
 from fleettui.view.host_document import host_document
@@ -63,6 +64,7 @@ def machine_document(snapshot: MachineSnapshot, now: float) -> Document:
         "loaded": _engines_or(snapshot, is_online, _loaded(snapshot, now)),
         "installed": _engines_or(snapshot, is_online, [_installed(model) for model in snapshot.installed]),
         "engines": [_engine(snapshot, engine, now) for engine in snapshot.engines],
+        "found_engines": None if snapshot.found is None else [_found(item) for item in snapshot.found],
         "system": _system(snapshot),
         "maintenance": maintenance_document(snapshot.maintenance),
         "drain": _drain(snapshot),
@@ -186,6 +188,15 @@ def _engine(snapshot: MachineSnapshot, engine: EngineReading, now: float) -> Doc
         "connections": known(count_others(snapshot, engine, now)),
         "loopback": None if port is None else port.is_loopback,
         "error": engine.error,
+    }
+
+
+def _found(engine: FoundEngine) -> Document:
+    return {
+        "kind": engine.kind,
+        "port": engine.port,
+        "loopback": engine.is_loopback,
+        "polled": engine.is_polled,
     }
 
 

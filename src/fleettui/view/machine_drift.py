@@ -8,6 +8,7 @@ from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.gpu import GpuProcess
 from fleettui.model.gpu_users import other_processes, undeclared_engines
 from fleettui.model.residency import unexplained_mib
+from fleettui.model.sockets import FoundEngine
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.machine_view import MachineView
@@ -65,7 +66,12 @@ def stranger_lines(view: MachineView) -> list[Line]:
     """Engines nobody declared, processes of no known engine, memory that nothing explains."""
     snapshot = view.snapshot
     lines: list[Line] = []
+    found = {engine.kind for engine in snapshot.found or ()}
+    for engine in snapshot.found or ():
+        lines += _wrapped(view, found_text(engine), "warn")
     for kind, processes in undeclared_engines(snapshot).items():
+        if kind in found:
+            continue
         title = ENGINE_TITLES.get(kind, kind)
         text = f"{title} runs here, the file declares none: {_sum_text(processes)}"
         lines += _wrapped(view, text, "warn")
@@ -78,6 +84,15 @@ def stranger_lines(view: MachineView) -> list[Line]:
     if not isinstance(rest, Unknown) and rest >= _MIN_UNEXPLAINED_MIB:
         lines += _wrapped(view, f"no process and no copy explains {gib_text(rest)} GiB of VRAM", "warn")
     return lines
+
+
+def found_text(engine: FoundEngine) -> str:
+    """What it is, where, and what to do."""
+    title = ENGINE_TITLES.get(engine.kind, engine.kind)
+    where = f"port {engine.port}{' of the loopback' if engine.is_loopback else ''}"
+    if engine.is_polled:
+        return f"{title} answers on {where}: it is asked and routed to, since the file names no engine"
+    return f"{title} answers on {where}, the file does not name it: add it under engines: to have it asked"
 
 
 def _sum_text(processes: Sequence[GpuProcess]) -> str:
