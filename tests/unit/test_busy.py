@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builders import NOW, make_card, make_copy, make_engine, make_process, make_snapshot
-from fleettui.decide.busy import BusySign, find_busy_signs, idle_s
+from fleettui.model.busy import BusySign, find_busy_signs, idle_s
 from fleettui.model.gpu import BUSY_SAMPLES_KEPT, GpuCard, count_busy
 from fleettui.model.readings import (
     CopyPlace,

@@ -136,7 +136,9 @@ def test_what_this_machine_says() -> None:
         with socket.create_connection(("127.0.0.1", port)), socket.create_connection(("127.0.0.1", port)):
             loop = Loop("facts")
             try:
-                loop.ask("cgroup", "mem", "links", "host", "disks", "blocks", "servers")  # share its variables
+                loop.ask(
+                    "cgroup", "mem", "links", "host", "disks", "blocks", "servers"
+                )  # share its variables
                 reading = parse_sockets(loop.ask("sockets")["sockets"].payload)
             finally:
                 loop.close()

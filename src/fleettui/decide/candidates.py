@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fleettui.decide.busy import BusySign, find_busy_signs, idle_s
 from fleettui.decide.eta import READY, WAKE_S, Eta, estimate_load, not_known
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.matching import Match
+from fleettui.model.busy import BusySign, find_busy_signs, idle_s
 from fleettui.model.clock import duration_words
 from fleettui.model.machine import Machine
 from fleettui.model.readings import EngineReading, LoadedModel

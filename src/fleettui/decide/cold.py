@@ -4,7 +4,6 @@ takes.
 
 from __future__ import annotations
 
-from fleettui.decide.busy import find_busy_signs, idle_s
 from fleettui.decide.candidates import (
     Verdict,
     Wanted,
@@ -21,6 +20,7 @@ from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.load_plan import LoadPlan, LoadPlanner
 from fleettui.decide.matching import Match
 from fleettui.decide.need import vram_need
+from fleettui.model.busy import find_busy_signs, idle_s
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import replace
 from fleettui.model.route import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fleettui.decide.busy import claims_idle
 from fleettui.decide.engine_words import engine_title
+from fleettui.model.busy import claims_idle
 from fleettui.model.contexts import longest_context
 from fleettui.model.gpu import BUSY_SAMPLES_KEPT, GpuCard, is_on_card
 from fleettui.model.readings import EngineReading

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleettui.decide.busy import find_busy_signs
+from fleettui.model.busy import find_busy_signs
 from fleettui.model.lease import Lease
 from fleettui.model.names import canonical_name
 from fleettui.model.readings import EngineReading, LoadedModel

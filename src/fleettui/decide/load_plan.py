@@ -7,13 +7,13 @@ has the same answer wherever it is asked. So it is not known on which of several
 
 from __future__ import annotations
 
-from fleettui.decide.busy import find_busy_signs
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.model_need import MIB, ContextUse, ModelNeed
 from fleettui.decide.need import Needs
 from fleettui.decide.ollama_forecast import USABLE_PERCENT, Prediction, predict, weigh_prediction
 from fleettui.decide.ollama_use import OllamaUse, find_ollama_use, settings_of
 from fleettui.decide.room import eviction_order, last_uses
+from fleettui.model.busy import find_busy_signs
 from fleettui.model.fit_verdict import FitVerdict
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.decide.busy import find_busy_signs, idle_s
+from fleettui.model.busy import find_busy_signs, idle_s
 from fleettui.model.clock import duration_words
 from fleettui.model.contexts import engine_of
 from fleettui.model.readings import LoadedModel

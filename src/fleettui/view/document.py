@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleettui.decide.busy import count_others, find_busy_signs, idle_s
+from fleettui.model.busy import count_others, find_busy_signs, idle_s
 from fleettui.model.clock import iso_utc
 from fleettui.model.contexts import longest_context
 from fleettui.model.machine import ConfigProblem, Machine
