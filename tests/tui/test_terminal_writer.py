@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import select
@@ -105,6 +106,26 @@ def test_stopping_writes_what_is_queued(terminal: Terminal) -> None:
     terminal.writer.stop()
     assert not terminal.writer.is_alive()
     assert terminal.read_until(b"l") == b"frame\x1b[?1049l"
+
+
+async def test_waiting_for_a_terminal_that_stands_still_holds_nothing_up(terminal: Terminal) -> None:
+    writer, beats = terminal.writer, 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.01)
+            beats += 1
+
+    writer.write_frame(FAR_TOO_MUCH)
+    beating = asyncio.create_task(beat())
+    await writer.settle()
+    beating.cancel()
+    assert beats >= 10, "the loop went on"
+    assert not writer.is_behind, "the frame was given up"
+    writer.write(RESTORE)
+    writer.stop()
+    assert len(terminal.read_until(RESTORE.encode())) < len(FAR_TOO_MUCH)
 
 
 def test_a_terminal_that_stands_still_is_given_back_all_the_same(terminal: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""SIGQUIT while we have the terminal: it is given back first, whatever hangs; then the core is dumped as ever."""
+"""SIGQUIT while we have the terminal: it is given back first, whatever hangs; a core is dumped as ever."""
 
 from __future__ import annotations
 

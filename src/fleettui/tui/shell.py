@@ -68,6 +68,8 @@ class ShellKey:
         app = self._app
         failure: OSError | None = None
         try:
+            if isinstance(app._driver, TerminalDriver):
+                await app._driver.settle()
             with app.suspend(), _signals_left_to_the_child():
                 self._say(
                     f"{clean(name)}, {clean(command.where)}: leave the shell to come back to fleettui\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,7 @@ class TerminalDriver(LinuxDriver):
         self._copy = ScreenCopy()
         self._cursor = (0, 0)
         self._is_synchronized = False
+        self._is_held = False
         self._answers = Answers()
         self._asked = self._answered = 0
         self._frame_s = 0.0
@@ -67,6 +69,7 @@ class TerminalDriver(LinuxDriver):
         )
         self._writer.start()
         self._copy.forget()
+        self._is_held = False
         self._answers = Answers()
         self._asked = self._answered = 0
         super().start_application_mode()  # type: ignore[no-untyped-call]
@@ -91,10 +94,25 @@ class TerminalDriver(LinuxDriver):
                 return
         super().process_message(message)
 
+    async def settle(self) -> None:
+        """Before another program gets the terminal: what is under way arrives or is given up, while polling
+        goes on. Nothing more is shown until the terminal is ours again."""
+        self._is_held = True
+        if self._writer is not None:
+            await self._writer.settle()
+        deadline = monotonic() + LAST_ANSWER_S
+        while self._awaits_answers and monotonic() < deadline:  # noqa: ASYNC110 (answers come by a thread)
+            await asyncio.sleep(0.01)
+        self._answered = 0  # waited for enough
+
+    @property
+    def _awaits_answers(self) -> bool:
+        return 0 < self._answered <= self._asked
+
     def disable_input(self) -> None:
         """The last answers are for us: another program would take them for something typed."""
         deadline = monotonic() + LAST_ANSWER_S
-        while self._answered and self._answered <= self._asked and monotonic() < deadline:
+        while self._awaits_answers and monotonic() < deadline:
             sleep(0.01)
         self._answered = 0
         super().disable_input()
@@ -153,7 +171,7 @@ class TerminalDriver(LinuxDriver):
             self._send()
 
     def _send(self) -> None:
-        if self._writer is None or self.is_behind or not self._copy.is_due:
+        if self._writer is None or self._is_held or self.is_behind or not self._copy.is_due:
             return
         text = self._copy.changes(min(SLICE, self._answers.room) if self.frame_s > SLOW_FRAME_S else None)
         if text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import termios
@@ -16,6 +17,8 @@ PIECE = 4096
 """Bytes written at once: between two of them the rest may be given up."""
 PATIENCE_S = 1.0
 """How long the end waits for the terminal to take what it was sent."""
+LITTLE_PATIENCE_S = 0.1
+"""The same for one that took nothing in that time."""
 LOOK_S = 1.0
 """How often a writer without work looks whether the terminal is still there."""
 BLOCKED_LOOK_S = 0.1
@@ -67,14 +70,23 @@ class TerminalWriter(Thread):
         self._frames_handed += 1
         self._queue.put(_Piece(text.encode("utf-8", "replace"), True, self._handed_at))
 
+    async def settle(self) -> None:
+        """Wait, as `stop` does, until no frame is under way, without holding up the event loop; `stop` has next
+        to nothing to wait for then."""
+        await _until(lambda: not self.is_behind)
+        if self.is_behind:
+            self._is_giving_up = True
+            await _until(lambda: not self.is_behind)
+
     def stop(self) -> None:
         """Write what is queued, for a bounded time. A terminal that takes nothing loses its frames, so that
         what gives it back is the next that it reads."""
         self._queue.put(None)
-        self.join(PATIENCE_S)
+        self.join(LITTLE_PATIENCE_S if self._is_giving_up else PATIENCE_S)
         if self.is_alive():
+            patience_s = LITTLE_PATIENCE_S if self._is_giving_up else PATIENCE_S
             self._is_giving_up = True
-            self.join(PATIENCE_S)
+            self.join(patience_s)
 
     def run(self) -> None:
         """The thread."""
@@ -120,6 +132,13 @@ class TerminalWriter(Thread):
     def _lose(self) -> None:
         self._is_lost = True
         self._on_lost()
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """Until it holds, or patience ends."""
+    deadline = monotonic() + PATIENCE_S
+    while not condition() and monotonic() < deadline:  # noqa: ASYNC110 (the thread tells by its counters)
+        await asyncio.sleep(0.01)
 
 
 def _open_again(fd: int) -> int:
