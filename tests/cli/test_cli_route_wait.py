@@ -157,7 +157,8 @@ def test_a_load_that_fails_is_exit_1_and_gives_the_lease_back(
 
 
 def test_nobody_waits_for_a_machine_that_cannot_be_better(moving_fleet: DemoFleet, tmp_path: Path) -> None:
-    """A dashboard left its last snapshot: by that the machine that is silent now has no such model."""
+    """A dashboard left its last snapshot: by that the machine that is silent now has no such model. The copy
+    that is asked for is pinned, however long this takes."""
     cli = Cli({**moving_fleet.environment, "FLEETTUI_STATE_DIR": str(tmp_path)})
     environment = {**os.environ, **cli.environment, "PYTHONPATH": SRC}
     watcher = subprocess.Popen(
@@ -172,12 +173,12 @@ def test_nobody_waits_for_a_machine_that_cannot_be_better(moving_fleet: DemoFlee
     watcher.communicate(timeout=20)
     moving_fleet.command("hold bora")
     try:
-        question = ("--route", "qwen2.5-coder:32b", "--max-age", "0", "-q", "--json")
+        question = ("--route", "nomic-embed-text", "--max-age", "0", "-q", "--json")
         early = json.loads(cli(*question, "--deadline", "60").stdout)
         late = json.loads(cli(*question, "--deadline", "4", "--exhaustive").stdout)
     finally:
         moving_fleet.command("release bora")
-    assert (early["chosen"]["name"], late["chosen"]["name"]) == ("cleo", "cleo")
+    assert (early["chosen"]["tier"], late["chosen"]["tier"]) == (0, 0)
     assert early["took_ms"] < 60_000
     assert late["took_ms"] >= 4000
     texts = [{item["name"]: item["text"] for item in found["rejected"]}["bora"] for found in (early, late)]
