@@ -14,6 +14,7 @@ from fleettui.decide.kv_cache import F16, CacheTypes
 from fleettui.decide.model_need import ContextUse
 from fleettui.decide.ollama_use import ASSUMES_ONE, find_ollama_use
 from fleettui.model.gpu import GpuReading
+from fleettui.model.model_shape import ModelShape
 from fleettui.model.ollama_settings import NOT_SET, OllamaSettings
 from fleettui.model.readings import SystemReading
 from fleettui.model.snapshot import MachineSnapshot
@@ -92,6 +93,13 @@ def test_how_a_model_would_be_loaded(
     found = find_ollama_use(snapshot, 11434, asked)
     assert (found.use, found.context_basis, found.is_parallel_known) == (use, basis, is_known)
     assert (ASSUMES_ONE in found.notes) is not is_known
+
+
+def test_the_models_own_context_comes_before_the_servers() -> None:
+    shape = ModelShape(own_context=2048)
+    found = find_ollama_use(machine(SET, 24), 11434, None, shape)
+    assert (found.use.context, found.context_basis) == (2048, "num_ctx of the model")
+    assert find_ollama_use(machine(SET, 24), 11434, 8192, shape).use.context == 8192
 
 
 def test_spread_and_cap_are_told() -> None:

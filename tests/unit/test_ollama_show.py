@@ -38,6 +38,7 @@ def test_gemma4_as_documented() -> None:
     shape = shape_of((FIXTURES / "engines" / "ollama_show_gemma4_docs.json").read_bytes())
     attention = shape.attention
     assert (shape.architecture, shape.layers, shape.max_context) == ("gemma4", 42, 131072)
+    assert shape.own_context == 2048
     assert (attention.heads, attention.kv_heads) == ((8,), (2,))
     assert (attention.key_length, attention.value_length) == (512, 512)
     assert (attention.key_length_swa, attention.value_length_swa) == (256, 256)
@@ -221,3 +222,20 @@ def test_any_values(values: dict[str, Any], tensors: list[Any]) -> None:
 def test_any_bytes(body: bytes, status: int) -> None:
     found = parse_shape(status, (), body)
     assert isinstance(found, Unknown), re.escape(repr(found))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "context"),
+    [
+        ("num_ctx                        8192", 8192),
+        ('stop "<eos>"\nnum_ctx 4096\nnum_ctx 16384\ntop_k 20', 16384),
+        ("num_ctx 0", NOT_TOLD),
+        ("num_ctx -1\nnum_ctx many\nxnum_ctx 4096\nnum_ctx 99999999999", NOT_TOLD),
+        ('stop "num_ctx 4096"', NOT_TOLD),
+        ("", NOT_TOLD),
+        (None, NOT_TOLD),
+        (["num_ctx 4096"], NOT_TOLD),
+    ],
+)
+def test_the_context_of_the_modelfile(parameters: object, context: object) -> None:
+    assert shape_of({"model_info": facts(), "parameters": parameters}).own_context == context

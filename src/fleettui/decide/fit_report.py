@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fleettui.decide.busy import find_busy_signs
 from fleettui.decide.filters import age_limit_s, data_age_s, data_rejection, flag_rejections, trust_rejection
 from fleettui.decide.fit import Fit, judge_fit
 from fleettui.decide.knowledge import RouteKnowledge
@@ -15,6 +14,7 @@ from fleettui.decide.need import Needs
 from fleettui.decide.ollama_use import OllamaUse, find_ollama_use
 from fleettui.decide.outcome import all_names
 from fleettui.decide.room import find_room
+from fleettui.model.busy import find_busy_signs
 from fleettui.model.catalog import catalog_names
 from fleettui.model.fit import FitForecast, FitNeed, FitQuery, FitReport, FitUse, MachineFit
 from fleettui.model.fit_verdict import VERDICTS
@@ -133,7 +133,7 @@ def _judge(
     facts = _facts_of(file, match, asked, needs)
     engine = _engine_of(snapshot, match)
     copy = None if match is None else match.copy
-    use = _use_of(snapshot, engine, copy, query)
+    use = _use_of(snapshot, engine, copy, facts, query)
     fit = _judge_on(snapshot, engine, copy, facts, use, now)
     notes = [rejection.text for rejection in flag_rejections(snapshot, now)]
     if engine is None:
@@ -214,10 +214,15 @@ def _engine_of(snapshot: MachineSnapshot, match: Match | None) -> EngineReading 
 
 
 def _use_of(
-    snapshot: MachineSnapshot, engine: EngineReading | None, copy: LoadedModel | None, query: FitQuery
+    snapshot: MachineSnapshot,
+    engine: EngineReading | None,
+    copy: LoadedModel | None,
+    facts: ModelFacts,
+    query: FitQuery,
 ) -> OllamaUse:
     """As it is loaded there or as the server is set up, but for what was asked for."""
-    found = find_ollama_use(snapshot, 0 if engine is None else engine.port, query.context)
+    port = 0 if engine is None else engine.port
+    found = find_ollama_use(snapshot, port, query.context, facts.shape)
     use = found.use
     if query.context is None and copy is not None and not isinstance(copy.context, Unknown):
         use, found = replace(use, context=copy.context), replace(found, context_basis="as it is resident")

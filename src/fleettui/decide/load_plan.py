@@ -183,11 +183,11 @@ class LoadPlanner:
         key = (installed.digest, installed.size_bytes, engine.kind, settings, total)
         basis = self._bases.get(key)
         if basis is None:
+            facts = self._needs.facts_of(installed.digest, installed.size_bytes, self._inquiry.asked.model)
             if engine.kind == "ollama":
-                use = find_ollama_use(snapshot, engine.port, context)
+                use = find_ollama_use(snapshot, engine.port, context, facts.shape)
             else:
                 use = OllamaUse(ContextUse(_SMALLEST_CONTEXT if context is None else context))
-            facts = self._needs.facts_of(installed.digest, installed.size_bytes, self._inquiry.asked.model)
             basis = use, self._needs.find(facts, use.use), predict(facts, use.use)
             self._bases[key] = basis
         return basis

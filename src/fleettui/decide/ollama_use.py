@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.decide.kv_cache import BYTES_OF_32, F16, CacheTypes
 from fleettui.decide.model_need import ContextUse
 from fleettui.decide.ollama_forecast import default_context
+from fleettui.model.model_shape import NOT_TOLD, ModelShape
 from fleettui.model.ollama_settings import OllamaSettings
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
@@ -23,7 +24,7 @@ class OllamaUse:
     spreads: bool = False
     """OLLAMA_SCHED_SPREAD is set."""
     context_basis: str = "asked for"
-    """`asked for`, `OLLAMA_CONTEXT_LENGTH`, `default by VRAM`, `assumed`."""
+    """`asked for`, `num_ctx of the model`, `OLLAMA_CONTEXT_LENGTH`, `default by VRAM`, `assumed`."""
     is_parallel_known: bool = False
     max_loaded: Maybe[int] = Unknown("not read")
     """Copies it keeps at most, where it is set."""
@@ -39,10 +40,15 @@ def settings_of(snapshot: MachineSnapshot, port: int) -> OllamaSettings | None:
     return told if told is not None and told.port == port else None
 
 
-def find_ollama_use(snapshot: MachineSnapshot, port: int, context: int | None = None) -> OllamaUse:
-    """How the server at that port would load a model; `context`: tokens that the request will name."""
+def find_ollama_use(
+    snapshot: MachineSnapshot, port: int, context: int | None = None, shape: Maybe[ModelShape] = NOT_TOLD
+) -> OllamaUse:
+    """How the server at that port would load a model; `context`: tokens that the request will name.
+
+    `shape`: of the model, whose own Modelfile may name a context.
+    """
     settings = settings_of(snapshot, port)
-    tokens, basis = _context(snapshot, settings, context)
+    tokens, basis = _context(snapshot, settings, context, shape)
     if settings is None:
         return OllamaUse(ContextUse(tokens), context_basis=basis)
     parallel = 1 if isinstance(settings.parallel, Unknown) else settings.parallel
@@ -63,10 +69,12 @@ def copy_settings(snapshot: MachineSnapshot, port: int) -> tuple[int | None, Cac
 
 
 def _context(
-    snapshot: MachineSnapshot, settings: OllamaSettings | None, asked: int | None
+    snapshot: MachineSnapshot, settings: OllamaSettings | None, asked: int | None, shape: Maybe[ModelShape]
 ) -> tuple[int, str]:
     if asked is not None:
         return asked, "asked for"
+    if not isinstance(shape, Unknown) and not isinstance(shape.own_context, Unknown):
+        return shape.own_context, "num_ctx of the model"
     if settings is not None and not isinstance(settings.context, Unknown):
         return settings.context, "OLLAMA_CONTEXT_LENGTH"
     if snapshot.gpu is None or not snapshot.gpu.cards:

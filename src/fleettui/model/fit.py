@@ -50,7 +50,8 @@ class FitUse:
     context: int
     """Tokens of one sequence."""
     context_basis: str
-    """`asked for`, `OLLAMA_CONTEXT_LENGTH`, `default by VRAM`, `as it is resident`, `assumed`."""
+    """`asked for`, `as it is resident`, `num_ctx of the model`, `OLLAMA_CONTEXT_LENGTH`, `default by VRAM`,
+    `assumed`."""
     parallel: int = 1
     is_parallel_known: bool = False
     cache_key: str = "f16"

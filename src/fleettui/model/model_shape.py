@@ -89,6 +89,8 @@ class ModelShape:
     embedding_length: Maybe[int] = NOT_TOLD
     max_context: Maybe[int] = NOT_TOLD
     """Tokens it was trained for."""
+    own_context: Maybe[int] = NOT_TOLD
+    """`num_ctx` of its Modelfile: counts where a request names none, before the server's own setting."""
     vocabulary: Maybe[int] = NOT_TOLD
     feed_forward: Maybe[Counts] = NOT_TOLD
     experts: Maybe[int] = NOT_TOLD

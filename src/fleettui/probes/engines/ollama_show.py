@@ -33,6 +33,8 @@ _BIGGEST = 1 << 50
 _VOCABULARY = re.compile(rb'"tokenizer\.[a-z_.]{1,60}"\s{0,8}:\s{0,8}(?=\[)')
 # Possessive groups: one pass over any text, no way back.
 _ITEMS = re.compile(rb'(?:[^\[\]"]++|"(?:[^"\\]++|\\.)*+")*+', re.S)
+_NUM_CTX = re.compile(r"^num_ctx[ \t]+([0-9]{1,9})[ \t]*$", re.MULTILINE)
+_PARAMETER_CHARACTERS = 65_536
 _PIECE_BYTES = 128 << 10
 """Looked through at once, 2 ms: a thread that does it gives way to the event loop in between."""
 
@@ -103,6 +105,7 @@ def _read_shape(document: dict[str, Any], facts: dict[str, Any], architecture: s
         layers=keys.count("block_count"),
         embedding_length=keys.count("embedding_length"),
         max_context=keys.count("context_length") or NOT_TOLD,
+        own_context=_read_own_context(document.get("parameters")),
         vocabulary=rows if isinstance(vocabulary, Unknown) else vocabulary,
         feed_forward=keys.counts("feed_forward_length"),
         experts=keys.count("expert_count"),
@@ -123,6 +126,12 @@ def _read_shape(document: dict[str, Any], facts: dict[str, Any], architecture: s
         projector_parameters=read_count(projector.get("general.parameter_count"), NOT_TOLD),
         capabilities=read_names(document.get("capabilities")),
     )
+
+
+def _read_own_context(parameters: object) -> Maybe[int]:
+    """Of the Modelfile's parameters, a line of text each: `num_ctx    8192`; the last one counts."""
+    found = _NUM_CTX.findall(parameters[:_PARAMETER_CHARACTERS]) if isinstance(parameters, str) else []
+    return read_count(int(found[-1]), NOT_TOLD) or NOT_TOLD if found else NOT_TOLD
 
 
 def _read_attention(keys: _Keys) -> AttentionShape:
