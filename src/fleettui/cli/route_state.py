@@ -10,7 +10,7 @@ from fleettui.cli.catalog import with_own_catalog
 from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.routing import decide_route, reject_unreachable
 from fleettui.fleet.leasing import LeasedRoute, decide_with_lease
-from fleettui.fleet.route_knowledge import load_knowledge
+from fleettui.fleet.route_knowledge import knowledge_on_demand
 from fleettui.model.record import replace
 from fleettui.model.route import TIER_RESIDENT
 from fleettui.model.unknown import Unknown
@@ -88,7 +88,7 @@ class RouteState:
         """
         store = self.store
         if store is not None and not store.is_readonly:
-            known = self._known(fleet, query)  # ahead of the lock: the file is read for it, too
+            known = self._known(fleet)  # ahead of the lock: the file is read for it, too
             try:
                 return decide_with_lease(
                     store,
@@ -105,7 +105,7 @@ class RouteState:
     ) -> RouteDecision:
         """The same decision, and no lease."""
         leases = () if self.store is None else self._read_leases(self.store)
-        return _decide(fleet, query, time.time(), self._known(fleet, query), leases, unreachable)
+        return _decide(fleet, query, time.time(), self._known(fleet), leases, unreachable)
 
     def is_enough(self, fleet: FleetSnapshot, query: RouteQuery) -> bool:
         """No machine that has not answered yet could be a better choice, by what is stored of it."""
@@ -127,10 +127,11 @@ class RouteState:
             with suppress(StoreError):
                 release_lease(self.store, self.folders.machines_dir, lease.id)
 
-    def _known(self, fleet: FleetSnapshot, query: RouteQuery) -> RouteKnowledge:
+    def _known(self, fleet: FleetSnapshot) -> RouteKnowledge:
         try:
             if self.store is not None:
-                return load_knowledge(self.store, self.folders.machines_dir, fleet, query.model)
+                folders = self.folders
+                return knowledge_on_demand(self.store, folders.state_dir, folders.machines_dir, fleet)
         except StoreError as error:
             diagnostics.say_error("route", f"{error}; needs and load rates are assumed")
         return RouteKnowledge(catalog=fleet.catalog)
