@@ -157,9 +157,10 @@ def store_fleet(home: Path, written_at: float) -> None:
     store.close()
 
 
-def test_route_from_a_fresh_snapshot_loads_no_library(home: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--no-lease"]])
+def test_route_from_a_fresh_snapshot_loads_no_library(options: list[str], home: Path) -> None:
     store_fleet(home, time.time())
-    arguments = ["--route", "llama3.1:8b", "--no-lease", "--max-age", "60"]
+    arguments = ["--route", "llama3.1:8b", "--max-age", "60", *options]
     modules, done = loaded_by_command(arguments, home)
     assert done.stdout == "ada.lan:11434\n"
     assert sorted(top_levels(modules) & WARM_ROUTE_NEVER) == []
