@@ -524,3 +524,16 @@ async def test_ascii_signs_reach_every_part() -> None:
         await driver.route()
         parts = [driver.text(name) for name in ("title", "options", "detail", "footer")] + driver.lines
         assert all(part.isascii() for part in parts), parts
+
+
+async def test_on_the_route_screen_t_and_route_ask_anew() -> None:
+    async with dashboard() as driver:
+        await driver.route()
+        await driver.press("j")
+        here = driver.current
+        await driver.press("t", *typed("phi"), "enter")
+        assert driver.text("title").startswith(" Route  phi3:mini")
+        assert driver.line(str(here)).startswith("▌")
+        await driver.press(*typed(f":route {LLAMA}"), "enter")
+        assert driver.text("title").startswith(f" Route  {LLAMA}")
+        assert not any(line.startswith("▌") for line in driver.lines)

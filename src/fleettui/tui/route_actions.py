@@ -19,7 +19,7 @@ ROUTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "ask_model",
-        "slash,t",
+        "slash",
         "/",
         "model",
         "Which model is to be served; completed from all that is known",

@@ -56,7 +56,9 @@ class NameIndex:
         if self._made_of != made_of:
             self._made_of = made_of
             self._kept = {item.name: self._names_of(item) for item in fleet.machines}
-            self._models = tuple(_merge(self._kept, catalog, here))
+            models = tuple(_merge(self._kept, catalog, here))
+            if models != self._models:  # else the same object: nothing to draw anew
+                self._models = models
         return self._models
 
     def _names_of(self, snapshot: MachineSnapshot) -> _Names:
@@ -133,6 +135,12 @@ def matching_models(models: Sequence[KnownModel], typed: str) -> list[KnownModel
         )
     )
     return found
+
+
+def named_models(models: Sequence[KnownModel], names: Sequence[str]) -> list[KnownModel]:
+    """Those of these names, in the order of the names."""
+    known = {model.name: model for model in models} if names else {}
+    return [known.get(name, KnownModel(name)) for name in names]
 
 
 def complete_model(models: Sequence[KnownModel], typed: str) -> str:

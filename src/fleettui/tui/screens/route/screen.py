@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_
+
 from textual import events
 from textual.app import ComposeResult
 
@@ -18,7 +20,7 @@ from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.painting import Line
 from fleettui.tui.widgets.route_list import RouteList
 from fleettui.view.cells import Cell, Cells
-from fleettui.view.route_names import matching_models, model_header, model_rows
+from fleettui.view.route_names import matching_models, model_header, model_rows, named_models
 from fleettui.view.route_page import (
     ChipLine,
     candidate_detail,
@@ -54,8 +56,8 @@ class RouteScreen(AskingScreen):
         self._rows = RankingRows()
         self._layout: RouteLayout | None = None
         self._chips = ChipLine((), ())
-        self._made_of: tuple[object, ...] | None = None
-        """What the rows that are shown were made of; None: they are models."""
+        self._made_of: tuple[object, ...] = ()
+        """What the rows that are shown were made of."""
         self._had_offers: object = None
         self._has_moved = False
         """The operator moved the cursor: it does not follow the best one."""
@@ -142,29 +144,30 @@ class RouteScreen(AskingScreen):
         )
 
     def _show_models(self, layout: RouteLayout) -> None:
-        self._made_of = None
-        models = matching_models(self.models, self.typed or "")
-        self.ranking_list.show_lines(model_rows(models, layout), Line("header", model_header()))
+        made_of = (self.models, self.typed, layout)
+        if self._is_made_of(*made_of):
+            return
+        rows = model_rows(matching_models(self.models, self.typed or ""), layout)
+        self.ranking_list.show_lines(rows, Line("header", model_header()))
         self.ranking_list.show_nothing(Line("nothing", (Cell("   no model is known by that name", "dim"),)))
+
+    def _is_made_of(self, *parts: object) -> bool:
+        """The list was made of the very same; from now on it is."""
+        before, self._made_of = self._made_of, parts
+        return len(before) == len(parts) and all(map(is_, before, parts))
 
     def _show_machines(self, snapshot: FleetSnapshot, decision: RouteDecision, layout: RouteLayout) -> None:
         view, is_new = self.ranking_list, self.ranking.is_new
         cursor = None if is_new else self.current_machine
         may_move = self.ranking.arrange(decision, cursor, self.fleet_app.idle_s)
         self.ranking.is_new = False
-        made_of = (decision, self.ranking.shown, layout, self.marked)
-        if self._made_of is None or any(
-            old is not new for old, new in zip(self._made_of, made_of, strict=True)
-        ):
-            self._made_of = made_of
-            nearest = (
-                [model for model in self.models if model.name in decision.nearest] if decision.nearest else ()
-            )
+        if not self._is_made_of(decision, self.ranking.shown, layout, self.marked):
+            nearest = named_models(self.models, decision.nearest) if decision.nearest else []
             rows = self._rows.of_decision(
                 decision, self.ranking.shown, snapshot, layout, nearest, self.marked
             )
             view.show_lines(rows, Line("header", route_header(layout)))
-        view.show_nothing(Line("nothing", (Cell("   no machine is declared", "dim"),)))
+            view.show_nothing(Line("nothing", (Cell("   no machine is declared", "dim"),)))
         if is_new:
             view.scroll_to(y=0, animate=False, force=True)
             view.move_cursor(0)
