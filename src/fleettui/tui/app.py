@@ -21,6 +21,7 @@ from fleettui.tui.maintenance import MaintenanceKeys
 from fleettui.tui.memory import Memory, texts_in
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
+from fleettui.tui.palette import PaletteCommands
 from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.remembering import APP, RememberingApp, recall
 from fleettui.tui.route_key import RouteKey
@@ -64,6 +65,7 @@ class FleetApp(RememberingApp):
 
     BINDINGS = bindings_for("everywhere")
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[Any]] = {PaletteCommands}
     MODES: ClassVar[dict[str, Any]] = dict(TOP_SCREENS)
     DEFAULT_MODE = "fleet"
 

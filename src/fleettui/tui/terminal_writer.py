@@ -71,8 +71,8 @@ class TerminalWriter(Thread):
         self._queue.put(_Piece(text.encode("utf-8", "replace"), True, self._handed_at))
 
     async def settle(self) -> None:
-        """Wait, as `stop` does, until no frame is under way, without holding up the event loop; `stop` has next
-        to nothing to wait for then."""
+        """Wait, as `stop` does, until no frame is under way, without holding up the event loop: `stop` then
+        has little to wait for."""
         await _until(lambda: not self.is_behind)
         if self.is_behind:
             self._is_giving_up = True
