@@ -144,7 +144,10 @@ async def test_a_load_that_nobody_finds_afterwards_is_none() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"engine": "vllm"}, "vLLM serves what it was started with"),
+        (
+            {"engine": "vllm", "tier": 3},
+            "is asleep or still loading: vLLM is ready by itself, or with the first",
+        ),
         ({"engine": "llamaswap"}, "llama-swap loads with the first request"),
         ({"tier": 7}, "nothing is pulled"),
         ({"machine": "bora"}, "not declared any more"),

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from fleettui.model.lease import Lease
     from fleettui.model.snapshot import FleetSnapshot
 
-LOADING_TIERS = range(3, 7)
-"""Installed or resident, and not ready: `--warm` has something to do."""
+LOADED_TIERS = range(3)
+"""Resident and ready, busy or not: `--warm` has nothing to do."""
 
 
 def route_command(arguments: Namespace) -> int:
@@ -45,7 +45,7 @@ def route_command(arguments: Namespace) -> int:
     try:
         found = _find(state, query, arguments, started_at)
         chosen = found.decision.chosen
-        if arguments.warm and chosen is not None and chosen.tier in LOADING_TIERS:
+        if arguments.warm and chosen is not None and chosen.tier not in LOADED_TIERS:
             from fleettui.cli.route_warm import warm_chosen
 
             if not arguments.quiet:

@@ -15,7 +15,7 @@ from fleettui.decide.lease_terms import RESIDENT_S
 from fleettui.fleet.leasing import LeasedRoute
 from fleettui.fleet.needs import FITTING
 from fleettui.fleet.service import FleetService, FleetSettings
-from fleettui.fleet.warm_up import WarmedUp, WarmUpError, keep_measured, warm_up
+from fleettui.fleet.warm_up import WarmedUp, WarmUpError, keep_measured, refusal_of, warm_up
 from fleettui.model.record import replace
 from fleettui.model.route import RouteCandidate
 from fleettui.store.database import Store, StoreError
@@ -31,6 +31,10 @@ def warm_chosen(state: RouteState, found: LeasedRoute, *, is_quiet: bool) -> Lea
     gc.enable()
     chosen = found.decision.chosen
     assert chosen is not None  # noqa: S101 - the caller looked
+    refusal = refusal_of(chosen)
+    if refusal is not None:
+        _give_back(state, found)
+        raise CommandError(refusal, exit_code=EXIT_NEGATIVE)
     done: list[WarmedUp] = []
 
     async def work() -> int:

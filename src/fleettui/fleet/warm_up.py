@@ -17,6 +17,7 @@ from fleettui.decide.model_need import SeenCopy
 from fleettui.fleet.bus import Subscriber
 from fleettui.fleet.engine_key import NO_KEY, EngineKey, read_key
 from fleettui.fleet.poller import MachinePoller
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.names import canonical_name
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
@@ -113,6 +114,18 @@ async def warm_up(
     return await _Load(fleet, candidate, context, keep_alive, clock).run(note)
 
 
+def refusal_of(candidate: RouteCandidate) -> str | None:
+    """Why nobody can be asked to load it there; None: it can be tried."""
+    what = f"{candidate.model} on {candidate.machine}"
+    if candidate.engine == "ollama":
+        is_there = candidate.tier <= _INSTALLED
+        return None if is_there else f"{what} is not installed, and nothing is pulled from here"
+    label = ENGINE_TITLES[candidate.engine]
+    if candidate.is_resident:
+        return f"{what} is asleep or still loading: {label} is ready by itself, or with the first request"
+    return f"{what} cannot be loaded from here: {label} loads with the first request, or when it is started"
+
+
 def keep_measured(store: Store, machines_dir: str, warmed: WarmedUp, now: float) -> None:
     """Keep what the load told of the machine and of the model. Raises StoreError."""
     if warmed.bytes_s is not None:
@@ -140,7 +153,9 @@ class _Load:
         self._what = f"{candidate.model} on {candidate.machine}"
 
     async def run(self, note: Callable[[str], None]) -> WarmedUp:
-        self._check()
+        refusal = refusal_of(self._candidate)
+        if refusal is not None:
+            raise WarmUpError(refusal)
         before = self._machine()
         started_at = self._clock()
         request = asyncio.ensure_future(self._ask_to_load(before))
@@ -160,21 +175,6 @@ class _Load:
         after = await self._look_again(answer.received_at)
         need = None if after is None else measure_need(before, after, copy)
         return WarmedUp(self._candidate.machine, copy, took_s, self._rate(before, copy, took_s), need)
-
-    def _check(self) -> None:
-        """Raises WarmUpError where there is nothing that could be asked to load."""
-        candidate = self._candidate
-        if candidate.engine != "ollama":
-            fixed = {
-                "vllm": "vLLM serves what it was started with",
-                "sglang": "SGLang serves what it was started with",
-                "llamacpp": "llama.cpp serves what it was started with",
-                "llamaswap": "llama-swap loads with the first request",
-            }
-            why = fixed.get(candidate.engine, f"{candidate.engine} loads with the first request")
-            raise WarmUpError(f"{self._what} cannot be loaded from here: {why}")
-        if candidate.tier > _INSTALLED:
-            raise WarmUpError(f"{self._what} is not installed, and nothing is pulled from here")
 
     def _machine(self) -> MachineSnapshot:
         snapshot = self._fleet.snapshot.find(self._candidate.machine)
