@@ -187,6 +187,8 @@ class Rig:
 class EndlessDesk:
     """Knows nothing, leases all, and its loads take for ever."""
 
+    error: str | None = None
+
     def knowledge_of(self, model: str) -> RouteKnowledge:
         return NOTHING_KNOWN
 

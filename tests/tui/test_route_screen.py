@@ -24,6 +24,8 @@ from fleettui.model.lease import Lease
 from fleettui.model.readings import LoadedModel
 from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
+from fleettui.store.database import Store
+from fleettui.store.load_rates import record_load_rate
 from fleettui.tui.app import FleetApp
 from fleettui.tui.memory import Memory
 from fleettui.tui.port import Look
@@ -42,6 +44,7 @@ class FakeDesk:
         self.loads: list[tuple[str, int | None]] = []
         self.knowledge = NOTHING_KNOWN
         self.error: str | None = None
+        self.refusal: str | None = None
         self.note: Callable[[str], None] = lambda text: None
         self.loaded: asyncio.Future[WarmedUp] = asyncio.get_running_loop().create_future()
 
@@ -49,8 +52,8 @@ class FakeDesk:
         return self.knowledge
 
     async def take_lease(self, candidate: RouteCandidate, canonical: str) -> Lease:
-        if self.error is not None:
-            raise RouteDeskError(self.error)
+        if self.refusal is not None:
+            raise RouteDeskError(self.refusal)
         self.leased.append((candidate.machine, canonical))
         until = NOW + 10.0
         return Lease(
@@ -362,7 +365,7 @@ async def test_where_nothing_is_leased_enter_copies_and_says_why(
 
 async def test_a_lease_that_cannot_be_written_is_told() -> None:
     async with dashboard() as driver:
-        driver.desk.error = "state.db: disk full"
+        driver.desk.refusal = "state.db: disk full"
         await driver.route()
         await driver.press("enter")
         await driver.app.workers.wait_for_complete()
@@ -537,3 +540,33 @@ async def test_on_the_route_screen_t_and_route_ask_anew() -> None:
         await driver.press(*typed(f":route {LLAMA}"), "enter")
         assert driver.text("title").startswith(f" Route  {LLAMA}")
         assert not any(line.startswith("▌") for line in driver.lines)
+
+
+async def test_what_cannot_be_read_is_told_and_the_ranking_stands_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_bytes(b"no database, but long enough to be taken for one" * 90)
+    async with dashboard() as driver:
+        driver.service.routing = RouteDesk(lambda: driver.service.snapshot, str(tmp_path), "machines")
+        await driver.route()
+        reading = driver.service.routing._reading
+        assert reading is not None
+        await reading
+        await driver.settle()
+        assert "leases and measured figures are not known: " in " ".join(driver.text("notes").split())
+        assert driver.line("ada").split()[:4] == ["1", "ada", "0", "ready"]
+        await driver.press("enter")
+        await driver.app.workers.wait_for_complete()
+        assert "not leased: " in driver.toasts
+
+
+async def test_figures_of_our_own_loads_reach_the_ranking_once_they_are_read(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path)) as store:
+        record_load_rate(store, "machines", "ada", 2.0e9, NOW)
+    async with dashboard([server("ada", 30)], size=(140, 40)) as driver:
+        driver.service.routing = RouteDesk(lambda: driver.service.snapshot, str(tmp_path), "machines")
+        await driver.route()
+        reading = driver.service.routing._reading
+        assert reading is not None
+        await reading
+        await driver.settle()
+        assert "measured" in driver.line("ada")
+        assert "2.0 GB/s measured" in driver.text("detail")

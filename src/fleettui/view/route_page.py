@@ -104,10 +104,14 @@ def decision_notes(decision: RouteDecision) -> list[tuple[str, Tone]]:
 
 
 def note_lines(
-    decision: RouteDecision, layout: RouteLayout, most: int, *, is_waiting: bool = False
+    decision: RouteDecision, layout: RouteLayout, most: int, *, is_waiting: bool = False, error: str = ""
 ) -> list[Cells]:
-    """Those sentences on at most `most` lines. While somebody is waited for only warnings are told."""
+    """Those sentences on at most `most` lines. While somebody is waited for only warnings are told. `error`:
+    why what is stored could not be read."""
     lines: list[Cells] = []
+    if error:
+        text = f"leases and measured figures are not known: {error}"
+        lines += [row.cells for row in text_rows("error", text, layout, "warn")]
     for index, (text, tone) in enumerate(decision_notes(decision)):
         if not is_waiting or index < len(decision.warnings):
             lines += [row.cells for row in text_rows(str(index), text, layout, tone)]

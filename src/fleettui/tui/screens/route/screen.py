@@ -183,13 +183,13 @@ class RouteScreen(AskingScreen):
         width, glyphs = self.size.width, layout.glyphs
         right: Cells = self.warm_ups.cells() or self.pause_cells(snapshot, now)
         model = "" if self.typed is not None else self.query_now.model
-        title = route_title(model, decision, right, width, glyphs)
-        self.query_one("#title", CellBlock).show_cells(title)
+        self.query_one("#title", CellBlock).show_cells(route_title(model, decision, right, width, glyphs))
         keys = {chip.action: self.key_of(chip.action) for chip in chips_of(self.query_now)}
         self._chips = chip_line(self.query_now, keys, width, glyphs)
         self.query_one("#options", CellBlock).show_cells(self._chips.cells)
-        is_low = self.size.height < LOW
-        lines = [] if decision is None else note_lines(decision, layout, 1 if is_low else 3)
+        is_low, desk = self.size.height < LOW, self.fleet_app.service.routing
+        error = (desk.error if desk is not None else None) or ""
+        lines = [] if decision is None else note_lines(decision, layout, 1 if is_low else 3, error=error)
         # Where there is room a blank line stands there, so that nothing moves.
         self.query_one("#notes", CellBlock).show_cells(*(lines or ([] if is_low else [()])))
 
