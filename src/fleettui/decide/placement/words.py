@@ -1,0 +1,68 @@
+"""Numbers and codes of a plan in words."""
+
+from __future__ import annotations
+
+from fleettui.decide.placement.bounds import Bounds
+from fleettui.model.placement import Capability, PlacementCode
+from fleettui.model.unknown import Maybe, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def number(value: float) -> str:
+    """`20`, `19.4`."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def capability(cc: Maybe[Capability]) -> str:
+    """`8.9`."""
+    return "unknown" if isinstance(cc, Unknown) else f"{cc[0]}.{cc[1]}"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 GPU`, `2 GPUs`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def owners(roles: Iterable[str]) -> str:
+    """`llm-main x2, embed`: most first, then as they come."""
+    counts: dict[str, int] = {}
+    for role in roles:
+        counts[role] = counts.get(role, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return ", ".join(role if count == 1 else f"{role} x{count}" for role, count in ordered)
+
+
+def miss_text(code: PlacementCode, bounds: Bounds, memory_gb: int, cc: Maybe[Capability]) -> str:
+    """Why one GPU fails a bound."""
+    if code == "vram":
+        return f"{memory_gb} GB of the {number(bounds.min_vram_gb)} GB"
+    if code == "cc_low":
+        return f"cc {capability(cc)} is below {capability(bounds.role_cc)}"
+    if code == "engine":
+        return f"cc {capability(cc)} is below {capability(bounds.engine_cc)} of {bounds.engine}"
+    if code == "cc_high":
+        return f"cc {capability(cc)} is above {capability(bounds.max_cc or (0, 0))}"
+    return "its cc is not known"
+
+
+def summary_part(code: PlacementCode, count: int, bounds: Bounds) -> str:
+    """`5 too small`."""
+    if code == "vram":
+        return f"{count} too small"
+    if code == "cc_low":
+        return f"{count} below cc {capability(bounds.role_cc)}"
+    if code == "engine":
+        return f"{count} below cc {capability(bounds.engine_cc)} of {bounds.engine}"
+    if code == "cc_high":
+        return f"{count} above cc {capability(bounds.max_cc or (0, 0))}"
+    if code == "cc_unknown":
+        return f"{count} of unknown cc"
+    return {
+        "no_gpu": f"{count} with too few beside",
+        "disabled": f"{count} disabled",
+        "share_full": f"{count} without room for a share",
+        "share_unplaced": f"{count} not of the role it shares with",
+    }.get(code, f"{count} {code}")
