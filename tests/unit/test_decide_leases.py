@@ -23,12 +23,13 @@ from fleettui.decide.lease_effect import shown_leases
 from fleettui.decide.lease_terms import lease_on
 from fleettui.decide.measured_load import load_rate, measure_need, vram_taken_mib
 from fleettui.decide.model_need import SeenCopy
-from fleettui.model.gpu import ProcessesReading
+from fleettui.model.gpu import GpuReading, ProcessesReading
 from fleettui.model.lease import Lease
 from fleettui.model.ollama_settings import OllamaSettings
 from fleettui.model.readings import CopyUse, LoadedModel, SystemReading
 from fleettui.model.route import RouteCandidate, VramNeed
 from fleettui.model.snapshot import FleetSnapshot
+from fleettui.model.sockets import ListeningPort, SocketsReading
 from fleettui.model.unknown import Unknown
 
 MODEL = "qwen3:8b"
@@ -105,6 +106,37 @@ def test_a_resident_lease_ends_when_the_copy_begins_to_work_or_was_used() -> Non
     assert shown_leases([taken()], None, used) == ("one",)
     assert shown_leases([taken()], used, used) == (), "one use ends one lease"
     assert shown_leases([taken(taken_at=NOW - 1.5)], None, used) == ()
+
+
+def connected(copy: LoadedModel, count: int, age_s: float, *, sockets_age_s: float) -> FleetSnapshot:
+    """Ollama, which counts nothing, with so many connections of others."""
+    (machine,) = fleet(copy, age_s=age_s).machines
+    status = replace(machine.sources["gpu"], read_at=NOW - sockets_age_s)
+    sockets = SocketsReading((ListeningPort(11434, False, count + 1, 1),))
+    return make_fleet(replace(machine, sockets=sockets, sources={**machine.sources, "sockets": status}))
+
+
+def test_a_connection_more_ends_one_and_a_busy_card_none() -> None:
+    copy = make_copy(MODEL, gib=6)
+    before = connected(copy, 1, 3, sockets_age_s=8)
+    after = connected(copy, 2, 1, sockets_age_s=1)
+    assert shown_leases([taken()], before, after) == ("one",)
+    assert shown_leases([taken()], after, after) == ()
+    old = connected(copy, 2, 1, sockets_age_s=6)
+    assert shown_leases([taken()], before, old) == (), "counted before the lease was taken"
+    other = taken(id="two", model="llama3.1:8b", digest=None)
+    loaded = connected(replace(copy, name="llama3.1:8b", digest=digest_of("x")), 2, 1, sockets_age_s=1)
+    both = make_fleet(
+        replace(
+            after.machines[0],
+            engines=(make_engine(loaded=[*after.machines[0].loaded, *loaded.machines[0].loaded]),),
+        )
+    )
+    assert shown_leases([taken(), other], before, both) == (), "it may be for either"
+    card = make_card(0, utilisation_percent=26, busy_samples=2)
+    (machine,) = fleet(copy).machines
+    busy = make_fleet(replace(machine, gpu=GpuReading(cards=(card,))))
+    assert shown_leases([taken()], fleet(copy, age_s=3), busy) == ()
 
 
 def test_each_request_ends_one_lease_the_oldest_first() -> None:

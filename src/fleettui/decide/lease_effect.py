@@ -1,14 +1,15 @@
 """Which leases are over because a poll shows what their askers set going.
 
-A cold one when the model is resident. A resident one when the copy works or was used since: one lease for
-each request that is seen, the oldest first, so that twenty askers are not forgotten for the first of them.
+A cold one when the model is resident. A resident one when the engine has a request or a connection more, or
+the copy was used since: one lease for each that is seen, the oldest first, so that twenty askers are not
+forgotten for the first of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleettui.model.busy import find_busy_signs
+from fleettui.model.busy import count_others
 from fleettui.model.lease import Lease
 from fleettui.model.names import canonical_name
 from fleettui.model.readings import EngineReading, LoadedModel
@@ -23,6 +24,7 @@ def shown_leases(
     groups: dict[tuple[str, int, str], list[Lease]] = {}
     for lease in sorted(leases, key=lambda lease: lease.taken_at):
         groups.setdefault((lease.machine, lease.port, lease.model), []).append(lease)
+    ports = [(name, port) for name, port, _ in groups]
     shown: list[str] = []
     for (name, port, _), group in groups.items():
         snapshot = after.find(name)
@@ -37,32 +39,41 @@ def shown_leases(
         shown += [lease.id for lease in known if lease.kind == "cold" and copy.state == "loaded"]
         resident = [lease for lease in known if lease.kind == "resident"]
         if resident:
-            seen = _count_requests(before, snapshot, engine, copy, resident[0])
+            since, old = resident[0].taken_at, None if before is None else before.find(name)
+            seen = _count_requests(
+                old, snapshot, engine, copy, since, is_alone=ports.count((name, port)) == 1
+            )
             shown += [lease.id for lease in resident[:seen]]
     return tuple(shown)
 
 
 def _count_requests(
-    before: FleetSnapshot | None,
+    old: MachineSnapshot | None,
     snapshot: MachineSnapshot,
     engine: EngineReading,
     copy: LoadedModel,
-    oldest: Lease,
+    since: float,
+    *,
+    is_alone: bool,
 ) -> int:
-    """Requests that began since the last look, as far as anything shows; at least those in work more."""
-    old = None if before is None else before.find(snapshot.name)
+    """Requests that began since the last look, at the least; a busy card alone is no sign of anybody's.
+
+    `is_alone`: no other model of that engine was leased, so that a connection to it is for this one.
+    """
     old_engine = None if old is None else _engine_at(old, engine.port)
     used_at = _used_at(engine, copy)
-    was_used = used_at is not None and used_at > oldest.taken_at
-    if old_engine is None or old is None or before is None:
+    was_used = used_at is not None and used_at > since
+    if old is None or old_engine is None:
         return 1 if was_used else 0
     if was_used and used_at == _used_at(old_engine, copy):
         was_used = False  # ended a lease of the last look
-    at, old_at = snapshot.last_seen or 0.0, old.last_seen or 0.0
-    is_busy = bool(find_busy_signs(snapshot, engine, copy, at))
-    was_busy = bool(find_busy_signs(old, old_engine, copy, old_at))
     more = _in_work(engine) - _in_work(old_engine)
-    return max(more, 1 if was_used or (is_busy and not was_busy) else 0)
+    sockets = snapshot.sources.get("sockets")
+    if is_alone and sockets is not None and sockets.read_at is not None and sockets.read_at > since:
+        now, then = (count_others(one, engine, one.last_seen or 0.0) for one in (snapshot, old))
+        if not isinstance(now, Unknown) and not isinstance(then, Unknown):
+            more = max(more, now - then)
+    return max(more, 1 if was_used else 0)
 
 
 def _in_work(engine: EngineReading) -> int:
