@@ -570,3 +570,25 @@ async def test_figures_of_our_own_loads_reach_the_ranking_once_they_are_read(tmp
         await driver.settle()
         assert "measured" in driver.line("ada")
         assert "2.0 GB/s measured" in driver.text("detail")
+
+
+async def test_who_is_busy_is_asked_at_a_price_only_while_that_decides_here() -> None:
+    class Poller:
+        is_wanted = False
+
+        def want_busy(self, is_wanted: bool) -> None:
+            self.is_wanted = is_wanted
+
+    async with dashboard() as driver:
+        poller = Poller()
+        driver.service.pollers = (poller,)  # type: ignore[assignment]
+        await driver.route()
+        assert not poller.is_wanted
+        driver.screen.action_toggle_idle()
+        assert poller.is_wanted
+        await driver.press("1")
+        assert not poller.is_wanted
+        await driver.press("3")
+        assert poller.is_wanted
+        driver.screen.action_toggle_idle()
+        assert not poller.is_wanted

@@ -85,7 +85,19 @@ class AskingScreen(LiveScreen):
             avoid_busy=query.avoid_busy,
             allow_pull=query.allow_pull,
         )
+        self._want_busy(query.avoid_busy)
         self.show_answer()
+
+    def on_screen_resume(self) -> None:
+        self._want_busy(self.query_now.avoid_busy)
+
+    def on_screen_suspend(self) -> None:
+        self._want_busy(False)
+
+    def _want_busy(self, is_wanted: bool) -> None:
+        """Who is busy is asked while it decides, also of engines where asking has its price."""
+        for poller in self.fleet_app.service.pollers:
+            poller.want_busy(is_wanted)
 
     # The model
 
