@@ -22,7 +22,9 @@ from builders import (
 from fleettui.model.gpu import GpuProcess
 from fleettui.model.gpu_users import engine_kind_of, other_processes, undeclared_engines
 from fleettui.model.machine import EngineEndpoint
+from fleettui.model.readings import CopyUse, ModelTraits
 from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.sockets import FoundEngine
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of
 from fleettui.view.layout import make_layout
@@ -175,6 +177,30 @@ def test_engines_nobody_declared_and_processes_of_no_engine() -> None:
         "2 processes on the GPU belong to no known engine: python3 of jo, pid 33, 2.0 GiB; Xorg, pid 44,",
         "  0.1 GiB",
     ]
+
+
+def test_engines_that_were_found_say_what_to_do() -> None:
+    snapshot = make_snapshot(
+        processes=[process("VLLM::EngineCore", index=1, pid=22, gib=20.1, user="mia")],
+        found=(FoundEngine("vllm", 8000, True), FoundEngine("llamacpp", 8080, False, is_polled=True)),
+    )
+    assert page(snapshot, width=130)["Not managed"] == [
+        "vLLM answers on port 8000 of the loopback, the file does not name it: add it under engines: to "
+        "have it asked",
+        "llama.cpp answers on port 8080: it is asked and routed to, since the file names no engine",
+    ]
+
+
+def test_whether_a_copy_works_and_what_it_was_made_for() -> None:
+    copies = [make_copy("a:1", gib=9, context=4096), make_copy("b:1", gib=5)]
+    disk = replace(make_installed("a:1"), traits=ModelTraits(max_context=131072))
+    engine = make_engine(loaded=copies, installed=[disk], uses=(CopyUse("a:1", NOW - 200),))
+    shown = page(make_snapshot(engines=(engine,)), width=120)["Loaded models"]
+    assert "idle 3 min" in shown[0]
+    assert "ctx 4096 of 131072" in shown[0]
+    assert "idle" not in shown[1]
+    busy = make_engine(kind="vllm", loaded=[make_copy("a:1", engine="vllm")], running=2, waiting=0)
+    assert "at work: 2 running" in page(make_snapshot(engines=(busy,)), width=120)["Loaded models"][0]
 
 
 def test_declared_engines_are_no_strangers() -> None:

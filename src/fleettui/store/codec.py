@@ -78,7 +78,7 @@ def _field_names(cls: Any) -> tuple[str, ...]:
 
 def _checksum() -> int:
     names = "".join(f"{cls.__name__}:{','.join(_field_names(cls))};" for cls in _CLASSES)
-    return crc32(f"7;{names}".encode())
+    return crc32(f"8;{names}".encode())
 
 
 FORMAT = _checksum()

@@ -67,10 +67,11 @@ class RoutingEncoder:
     The declared machine and its engines' models are most of the text, and change once in a while.
     """
 
-    __slots__ = ("_steady",)
+    __slots__ = ("_evidence", "_steady")
 
     def __init__(self) -> None:
         self._steady: dict[str, tuple[Machine, tuple[EngineReading, ...], str, str]] = {}
+        self._evidence: dict[str, tuple[tuple[object, ...], str]] = {}
 
     def encode(self, snapshot: MachineSnapshot) -> str:
         """Text of what routing reads of a machine."""
@@ -84,9 +85,6 @@ class RoutingEncoder:
                 if gpu is None
                 else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem, gpu.is_stale),
                 snapshot.memory,
-                None if snapshot.system is None else _bare_settings(snapshot.system.ollama),
-                _engine_ports(snapshot),
-                None if snapshot.places is None else [*map(_place_values, snapshot.places)],
                 {
                     name: _status_values(status)
                     for name, status in snapshot.sources.items()
@@ -94,11 +92,29 @@ class RoutingEncoder:
                 },
             )
         )
-        return f"[{declared},{engines},{moving}]"
+        return f"[{declared},{engines},{self._evidence_text(snapshot)},{moving}]"
 
     def forget(self, name: str) -> None:
         """Drops what is kept of a machine that is gone."""
         self._steady.pop(name, None)
+        self._evidence.pop(name, None)
+
+    def _evidence_text(self, snapshot: MachineSnapshot) -> str:
+        """How Ollama is set up, who is connected to engines, where copies lie: read rarely."""
+        sockets, places, system = snapshot.sockets, snapshot.places, snapshot.system
+        made_of = (sockets, places, system, len(snapshot.engines))
+        known = self._evidence.get(snapshot.name)
+        if known is not None and all(map(is_, known[0], made_of)):
+            return known[1]
+        text = encode(
+            (
+                None if system is None else _bare_settings(system.ollama),
+                _engine_ports(snapshot),
+                None if places is None else [*map(_place_values, places)],
+            )
+        )
+        self._evidence[snapshot.name] = (made_of, text)
+        return text
 
     def _steady_texts(self, machine: Machine, engines: tuple[EngineReading, ...]) -> tuple[str, str]:
         known = self._steady.get(machine.name)
@@ -128,8 +144,7 @@ def decode_for_routing(text: str) -> MachineSnapshot | None:
     """The machine snapshot of `encode_for_routing`'s text; None for any other."""
     values = decode(text)
     try:
-        (declared, gpu_count), engines, (link, flags, gpu, memory, settings, ports, places, sources) = values
-        evidence = settings, ports, places
+        (declared, gpu_count), engines, evidence, (link, flags, gpu, memory, sources) = values
         return _snapshot(declared, gpu_count, link, flags, gpu, memory, evidence, engines, sources)
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
