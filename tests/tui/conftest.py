@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from idle import use_it
 
 VARIABLE = "TEXTUAL_SNAPSHOT_TEMPDIR"
 _kept: dict[str, str] = {}
@@ -20,3 +21,9 @@ def pytest_collection_finish() -> None:
 def _snapshot_folder(home: object, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in _kept.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def quick_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of many keys: none is waited for longer than it takes."""
+    use_it(monkeypatch)

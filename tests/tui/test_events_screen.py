@@ -23,6 +23,8 @@ from fleettui.tui.widgets.event_list import EventList
 from fleettui.tui.widgets.prompt import Prompt
 from fleettui.view.cells import text_of
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 DAY = 86_400
 
 

@@ -17,6 +17,8 @@ from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.widgets.fleet_table import FleetTable
 from fleettui.view.sorting import IDLE_S, SORTS
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 ALL = ["ada", "app-host", "bora", "cleo", "dora", "hopper", "kiosk", "pve52", "spark"]
 ROOMY = ["bora", "hopper", "spark"]
 """More than 20 GiB of VRAM are free."""

@@ -11,6 +11,8 @@ from tui_fleet import Clock, FakeService, fleet, rack
 
 from fleettui.tui.app import FleetApp
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 TIMES = 6
 
 
