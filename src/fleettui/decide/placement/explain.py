@@ -39,7 +39,9 @@ def _explain_role(board: Board, role: PlanRole, root: PlanRole | None, openings:
     if not role.gpu:
         misses = cpu_misses(board, role, code)
         reason = _share_reason(role, root, missed) if role.share_with else cpu_summary(board, role)
-        fixes = (f"with one more node of {number(role.min_ram_gb)} GB RAM or more",) if code == "ram" else ()
+        fixes: tuple[str, ...] = ()
+        if code == "ram" and not role.share_with:
+            fixes = (f"with one more node of {number(role.min_ram_gb)} GB RAM or more",)
         return UnplacedRole(role.name, len(missed), code, reason, misses, "", fixes)
     bounds = board.bounds_of(role)
     misses = (
@@ -74,8 +76,8 @@ def _gpu_misses(board: Board, role: PlanRole, bounds: Bounds) -> tuple[GpuMiss, 
     suiting: dict[int, int] = {}
     if role.gpus > 1:
         suits = set(board.suits(role))
-        for item in board.pool.gpus:
-            suiting[item.node] = suiting.get(item.node, 0) + (item.kind in suits)
+        for gpu in board.pool.gpus:
+            suiting[gpu.node] = suiting.get(gpu.node, 0) + (gpu.kind in suits)
     found = []
     for item in board.pool.inventory:
         key = (item.gpu.memory_gb, item.gpu.cc)
