@@ -234,3 +234,21 @@ def test_old_answers_are_dim() -> None:
     for snapshot, tones in ((fresh, {"plain", "dim"}), (old, {"dim"})):
         (section, *_) = models_page(snapshot, NOW, make_layout(100))
         assert {cell.tone for cell in section.lines[0] if cell.text.strip()} == tones
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"running": 3, "waiting": 1, "kv_percent": 31.2}, "through SSH · 3 running, 1 waiting, KV 31 %"),
+        ({"running": 0, "waiting": 0}, "through SSH · 0 running"),
+        ({"running": 0, "is_sleeping": True}, "through SSH · asleep"),
+        ({"running": Unknown("metrics off (start llama-server with --metrics)")},
+         "through SSH · metrics off (start llama-server with --metrics)"),
+        ({}, "through SSH"),
+    ],
+)  # fmt: skip
+def test_what_an_engine_works_on(changes: dict[str, Any], told: str) -> None:
+    engine = make_engine(kind="llamacpp", port=8080, version="b1", **changes)
+    assert page(make_snapshot(engines=(engine,)), width=140)["Engines"] == [
+        f"llama.cpp  b1  port 8080  ok  {told}"
+    ]

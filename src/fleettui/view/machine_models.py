@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.model.contexts import engine_of, longest_context
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.names import is_served_as
+from fleettui.model.readings import EngineReading
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone, dimmed
 from fleettui.view.copies import copy_parts, ordered_copies, share_cell
@@ -110,7 +111,25 @@ def engine_lines(view: MachineView) -> list[Line]:
                 (Cell(version),),
                 (Cell(f"port {engine.port}", "dim"),),
                 (Cell(engine.state.replace("_", " "), tone),),
-                (Cell(clean(engine.error), "warn") if engine.error else Cell(path[engine.path], "dim"),),
+                (
+                    Cell(clean(engine.error), "warn") if engine.error else Cell(path[engine.path], "dim"),
+                    *_load_cells(engine),
+                ),
             )
         )
     return table((), rows)
+
+
+def _load_cells(engine: EngineReading) -> Cells:
+    """` · 3 running, 1 waiting, KV 31 %`, that it sleeps, or why it does not tell; nothing of Ollama."""
+    if engine.is_sleeping is True:
+        return (Cell(" · asleep", "dim"),)
+    if isinstance(engine.running, Unknown):
+        is_told = "metrics" in engine.running.reason and engine.is_answering
+        return (Cell(f" · {clean(engine.running.reason)}", "unknown"),) if is_told else ()
+    words = [f"{engine.running} running"]
+    if not isinstance(engine.waiting, Unknown) and engine.waiting:
+        words.append(f"{engine.waiting} waiting")
+    if not isinstance(engine.kv_percent, Unknown):
+        words.append(f"KV {engine.kv_percent:.0f} %")
+    return (Cell(f" · {', '.join(words)}", "accent" if engine.running else "dim"),)
