@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from inspect import isawaitable
 from pathlib import Path
 
 import pytest
+from action_rig import EndlessDesk
 from test_pending_panel import GINA, KIOSK, REJECTED, FakeTrust
 from textual.pilot import Pilot
 from tui_fleet import Clock, FakeService, fleet, sample_machines
@@ -20,6 +22,7 @@ from fleettui.tui.port import Look
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.tabs import TABS
 from fleettui.tui.widgets.cell_block import CellBlock
+from fleettui.tui.widgets.route_list import RouteList
 
 CHANGING = tuple(action for action in ACTIONS if action.changes)
 WHILE_ASKED = {"confirm", "undo"}
@@ -27,6 +30,7 @@ WHILE_ASKED = {"confirm", "undo"}
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "fleettui" / "tui"
 CHANGES = re.compile(
     r"\btrust\.(approve|reject|remove|add|read_key)\(|\.set_maintenance\(|\bflags\.undo\(|\.prepare\("
+    r"|\bdesk\.(take_lease|warm_up)\("
 )
 """What changes something, or lets the operator: calls of the service."""
 
@@ -39,12 +43,20 @@ def show_tab(tab: str) -> Callable[[FleetApp], object]:
     return lambda app: app.open_machine("ada", tab)
 
 
+async def show_cold(app: FleetApp) -> None:
+    """The Route screen, on a machine that would have to load the model."""
+    await app.action_route("llama3.1:70b")
+    app.painter.paint_now()
+    app.screen.query_one(RouteList).move_cursor(1)
+
+
 PLACES: dict[str, Callable[[FleetApp], object]] = {
     **{name: show_top(name) for name, _ in TOP_SCREENS},
     **{f"machine, {tab.key}": show_tab(tab.key) for tab in TABS},
     "pending": lambda app: app.open_pending("kiosk"),
     "key changed": lambda app: app.open_pending("gina"),
     "rejected": lambda app: app.open_pending("old"),
+    "a cold machine": show_cold,
 }
 
 
@@ -54,13 +66,16 @@ def make_app(*, is_readonly: bool) -> FleetApp:
         fleet(tuple(sorted((*machines, GINA, KIOSK, REJECTED), key=lambda item: item.name)))
     )
     service.trust = FakeTrust()  # type: ignore[assignment]
+    service.routing = EndlessDesk()  # type: ignore[assignment]
     return FleetApp(service, Look(is_readonly=is_readonly), Clock())
 
 
 async def go_to(place: str, app: FleetApp, pilot: Pilot[None]) -> None:
     await pilot.pause()
     app.painter.paint_now()
-    PLACES[place](app)
+    going = PLACES[place](app)
+    if isawaitable(going):
+        await going
     await pilot.pause()
     app.painter.paint_now()
     await pilot.pause()
@@ -129,10 +144,15 @@ def changing_modules() -> Iterator[str]:
 
 
 def test_what_changes_something_is_called_in_known_places_only() -> None:
-    """Who adds one declares its action with `changes=True`, and its module here."""
-    assert set(changing_modules()) == {"maintenance.py", "shell.py", "screens/pending/decisions.py"}
+    """Who adds one declares its action with `changes=True`, and its module here. A lease is
+    left out where nothing may change; the address is copied all the same."""
+    assert set(changing_modules()) == {
+        "maintenance.py", "shell.py", "screens/pending/decisions.py", "screens/route/taking.py",
+        "screens/route/warming.py",
+    }  # fmt: skip
     assert {action.id for action in CHANGING} == {
         "maintenance", "maintenance_reason", "undo", "shell", "approve", "confirm", "reject", "read_key",
+        "warm_up",
     }  # fmt: skip
 
 

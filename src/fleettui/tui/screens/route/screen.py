@@ -59,8 +59,8 @@ class RouteScreen(AskingScreen):
         self._made_of: tuple[object, ...] = ()
         """What the rows that are shown were made of."""
         self._had_offers: object = None
-        self._has_moved = False
-        """The operator moved the cursor: it does not follow the best one."""
+        self._placed: str | None = None
+        """The machine that the cursor was put on: while it is there it goes with the best one."""
 
     def compose_body(self) -> ComposeResult:
         yield CellBlock(id="title")
@@ -112,7 +112,6 @@ class RouteScreen(AskingScreen):
 
     def show_answer(self) -> None:
         self.ranking.forget()
-        self._has_moved = False
         self.fleet_app.painter.paint_now()
         self.refresh_bindings()
 
@@ -159,6 +158,7 @@ class RouteScreen(AskingScreen):
     def _show_machines(self, snapshot: FleetSnapshot, decision: RouteDecision, layout: RouteLayout) -> None:
         view, is_new = self.ranking_list, self.ranking.is_new
         cursor = None if is_new else self.current_machine
+        is_following = cursor == self._placed and self.marked is None
         may_move = self.ranking.arrange(decision, cursor, self.fleet_app.idle_s)
         self.ranking.is_new = False
         if not self._is_made_of(decision, self.ranking.shown, layout, self.marked):
@@ -170,11 +170,11 @@ class RouteScreen(AskingScreen):
             view.show_nothing(Line("nothing", (Cell("   no machine is declared", "dim"),)))
         if is_new:
             view.scroll_to(y=0, animate=False, force=True)
+        if is_new or (may_move and is_following):
             view.move_cursor(0)
             if self.marked is not None:
                 view.move_to(self.marked)
-        elif may_move and not self._has_moved and self.marked is None:
-            view.move_cursor(0)
+            self._placed = self.current_machine
 
     def _show_around(
         self, snapshot: FleetSnapshot, decision: RouteDecision | None, now: float, layout: RouteLayout
@@ -248,8 +248,6 @@ class RouteScreen(AskingScreen):
 
     def on_cursor_view_cursor_moved(self) -> None:
         super().on_cursor_view_cursor_moved()
-        first = self.ranking.shown[0].candidate.machine if self.ranking.shown else None
-        self._has_moved = not self.is_choosing and self.current_machine != first
         self._show_detail()
 
     # Actions
