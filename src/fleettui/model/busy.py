@@ -101,9 +101,8 @@ def _weak_signs(
     others = known_or(count_others(snapshot, engine, now), 0)
     copies, cards, busy = _copies(engine, copy), set[int](), list[int]()
     if others or _has_busy_card(snapshot):  # else nobody asks where the copies lie, which takes long
-        from fleettui.model.residency import cards_of
-
-        cards = {index for item in copies for index in cards_of(snapshot, engine, item)}
+        
+        cards = {index for item in copies for index in _cards_of(snapshot, engine, item)}
         busy = _busy_cards(snapshot, cards)
     if others and not (not busy and cards and _rest(snapshot, cards) and _are_on_cards(copies)):
         words = "connection" if others == 1 else "connections"
@@ -145,6 +144,18 @@ def _copies(engine: EngineReading, copy: LoadedModel | None) -> tuple[LoadedMode
     if copy is not None:
         return (copy,)
     return () if isinstance(engine.loaded, Unknown) else engine.loaded
+
+
+def _cards_of(snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel) -> tuple[int, ...]:
+    """The cards it is proven to lie on. What joins processes with copies is loaded where nobody did it yet."""
+    if snapshot.places is None:
+        from fleettui.model.residency import cards_of
+
+        return cards_of(snapshot, engine, copy)
+    for place in snapshot.places:
+        if place.port == engine.port and place.name == copy.name:
+            return place.cards
+    return ()
 
 
 def _has_busy_card(snapshot: MachineSnapshot) -> bool:

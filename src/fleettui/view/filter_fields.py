@@ -235,8 +235,8 @@ FIELDS: tuple[Field, ...] = (
           colon="model"),
     Field("models", "how many copies are loaded", "models=0", number=lambda s, _: _count_loaded(s)),
     Field("expires", "time until the next copy expires", "expires<5m", number=_expires, unit="s"),
-    Field("engine", "kind of an engine", "engine:ollama", lambda s: tuple([e.kind for e in s.machine.engines])
-          or tuple([e.kind for e in s.engines]), choices=_words(EngineKind)),
+    Field("engine", "kind of an engine", "engine:ollama", lambda s: tuple(dict.fromkeys(
+          (*(e.kind for e in s.machine.engines), *(e.kind for e in s.engines)))), choices=_words(EngineKind)),
     Field("user", "owner of a GPU process", "user=mia", _now_only(_users)),
     Field("cpu", "processor load", "cpu>80", unit="%",
           number=_number(lambda s: Unknown() if s.cpu is None else s.cpu.busy_percent)),
