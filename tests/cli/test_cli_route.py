@@ -16,6 +16,12 @@ from cli_runner import SRC, Cli, write_machine
 from fleettui.demo.launcher import DemoFleet
 
 
+@pytest.fixture
+def demo_cli(demo_fleet: DemoFleet, tmp_path: Path) -> Cli:
+    """With a state folder of its own: leases of one test are no matter of another."""
+    return Cli({**demo_fleet.environment, "FLEETTUI_STATE_DIR": str(tmp_path / "own-state")})
+
+
 def address_of(fleet: DemoFleet, name: str) -> str:
     port = next(machine["engine_port"] for machine in fleet.machines if machine["name"] == name)
     return f"127.0.0.1:{port}"
@@ -28,7 +34,7 @@ def test_the_answer_alone_stands_on_stdout_and_the_reasons_on_stderr(
     assert (done.returncode, done.stdout) == (0, f"{address_of(demo_fleet, 'ada')}\n")
     lines = done.stderr.splitlines()
     assert lines[0].startswith("route llama3.1:70b  (2 eligible of 8")
-    assert lines[1].split()[:4] == ["1", "ada", "tier", "0"]
+    assert lines[1].split()[:3] == ["1", "ada", "tier"]
     assert len([line for line in lines if line.startswith(" -")]) == 6, "a line for each rejected machine"
 
 
@@ -49,14 +55,20 @@ def test_every_spelling_gives_the_same_answer(
         ("host", "127.0.0.1\n"),
         ("name", "ada\n"),
         ("url", "http://{address}\n"),
-        ("tsv", "ada\t127.0.0.1\t{port}\t0\n"),
         ("env", "export OLLAMA_HOST={address}\n"),
     ],
 )
 def test_formats(demo_fleet: DemoFleet, demo_cli: Cli, form: str, text: str) -> None:
     address = address_of(demo_fleet, "ada")
     done = demo_cli("route", "llama3.1:70b", "-q", "--format", form)
-    assert done.stdout == text.format(address=address, port=address.rpartition(":")[2])
+    assert done.stdout == text.format(address=address)
+
+
+def test_tsv_is_name_host_port_and_tier(demo_fleet: DemoFleet, demo_cli: Cli) -> None:
+    """Its clients ask all the time: whether the copy is seen at work depends on the moment."""
+    fields = demo_cli("route", "llama3.1:70b", "-q", "--format", "tsv").stdout.removesuffix("\n").split("\t")
+    assert fields[:3] == ["ada", "127.0.0.1", address_of(demo_fleet, "ada").rpartition(":")[2]]
+    assert fields[3] in ("0", "1")
 
 
 def test_a_name_without_tag_is_latest(demo_cli: Cli) -> None:
@@ -71,7 +83,7 @@ def test_json_is_one_document_with_candidates_and_rejections(demo_fleet: DemoFle
     assert document["model"]["canonical"] == "llama3.1:70b"
     assert document["chosen"]["name"] == "ada"
     assert document["chosen"]["url"] == f"http://{address_of(demo_fleet, 'ada')}"
-    assert document["chosen"]["tier"] == 0
+    assert document["chosen"]["tier"] in (0, 1), "its clients ask all the time"
     assert {item["name"] for item in document["rejected"]} == {
         "app-host", "cleo", "dora", "enno", "fips", "spark",
     }  # fmt: skip
