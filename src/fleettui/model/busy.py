@@ -101,7 +101,6 @@ def _weak_signs(
     others = known_or(count_others(snapshot, engine, now), 0)
     copies, cards, busy = _copies(engine, copy), set[int](), list[int]()
     if others or _has_busy_card(snapshot):  # else nobody asks where the copies lie, which takes long
-        
         cards = {index for item in copies for index in _cards_of(snapshot, engine, item)}
         busy = _busy_cards(snapshot, cards)
     if others and not (not busy and cards and _rest(snapshot, cards) and _are_on_cards(copies)):
