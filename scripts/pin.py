@@ -66,6 +66,12 @@ def main() -> None:
             ["test.txt"],
             groups["engines"],
         ),
+        (
+            "solver.txt",
+            "An exact solver that optimal placements are compared with, where there is a wheel.",
+            ["test.txt"],
+            groups["solver"],
+        ),
     ]
     for name, about, includes, requirements in steps:
         versions = resolve(requirements, paths)
