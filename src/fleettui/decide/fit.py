@@ -42,12 +42,19 @@ class _Place:
     needed_bytes: int
 
 
-def judge_fit(room: Maybe[Room], facts: ModelFacts, use: ContextUse, *, spreads: bool = False) -> Fit:
+def judge_fit(
+    room: Maybe[Room],
+    facts: ModelFacts,
+    use: ContextUse,
+    *,
+    spreads: bool = False,
+    need: Maybe[ModelNeed] | None = None,
+) -> Fit:
     """The verdict for one machine with Ollama's own forecast beside it. More free VRAM never makes it worse.
 
-    `spreads`: OLLAMA_SCHED_SPREAD is set there.
+    `spreads`: OLLAMA_SCHED_SPREAD is set there. `need`: where it was found already, for many machines alike.
     """
-    need = find_need(facts, use)
+    need = find_need(facts, use) if need is None else need
     if isinstance(room, Unknown):
         return Fit("unknown", f"free VRAM not known: {room.reason}", need)
     if isinstance(need, Unknown):

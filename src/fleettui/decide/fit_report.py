@@ -134,7 +134,7 @@ def _judge(
     engine = _engine_of(snapshot, match)
     copy = None if match is None else match.copy
     use = _use_of(snapshot, engine, copy, facts, query)
-    fit = _judge_on(snapshot, engine, copy, facts, use, now)
+    fit = _judge_on(snapshot, engine, copy, facts, use, needs, now)
     notes = [rejection.text for rejection in flag_rejections(snapshot, now)]
     if engine is None:
         notes.append("no Ollama there: another engine may take more")
@@ -240,6 +240,7 @@ def _judge_on(
     copy: LoadedModel | None,
     facts: ModelFacts,
     use: OllamaUse,
+    needs: Needs,
     now: float,
 ) -> Fit:
     """The resident copy goes first: the new one takes its place."""
@@ -250,7 +251,7 @@ def _judge_on(
         if item is not copy and engine is not None and find_busy_signs(snapshot, engine, item, now)
     )
     room = find_room(snapshot, busy=busy, reloads=None if copy is None else copy.name)
-    fit = judge_fit(room, facts, use.use, spreads=use.spreads)
+    fit = judge_fit(room, facts, use.use, spreads=use.spreads, need=needs.find(facts, use.use))
     if engine is None:
         return replace(fit, forecast=Unknown("no Ollama there"))
     return fit
