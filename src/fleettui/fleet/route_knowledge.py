@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.store.database import Store, StoreError
-from fleettui.store.load_rates import load_load_rates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def load_knowledge(
     in the same transaction. Raises StoreError."""
     shapes: Mapping[str, ModelShape] = {}
     measured: Mapping[str, tuple[SeenCopy, ...]] = {}
-    if _has_rows(store, ("model_shapes", "measured_needs")):
+    if _filled(store, ("model_shapes", "measured_needs")):
         from fleettui.store.measured_needs import load_measured
         from fleettui.store.model_shapes import load_shapes
 
@@ -42,7 +41,7 @@ def load_knowledge(
         catalog=fleet.catalog,
         shapes=shapes,
         measured=measured,
-        load_rates=load_load_rates(store, machines_dir),
+        load_rates=_load_rates(store, machines_dir),
     )
 
 
@@ -51,8 +50,9 @@ def knowledge_on_demand(
 ) -> RouteKnowledge:
     """The same, with shapes and measured figures read when a cold copy is judged: most answers are resident
     copies, and reading them would cost a tenth of a warm `--route`. Raises StoreError."""
-    rates = load_load_rates(store, machines_dir)
-    if not _has_rows(store, ("model_shapes", "measured_needs")):
+    filled = _filled(store, ("load_rates", "model_shapes", "measured_needs"))
+    rates = _load_rates(store, machines_dir) if "load_rates" in filled else {}
+    if not filled - {"load_rates"}:
         return RouteKnowledge(catalog=fleet.catalog, load_rates=rates)
     stored = _Stored(state_dir, machines_dir)
     return RouteKnowledge(
@@ -132,11 +132,18 @@ def digests_of(fleet: FleetSnapshot, model: str) -> Collection[str]:
     return found
 
 
-def _has_rows(store: Store, tables: tuple[str, ...]) -> bool:
-    """Whether any holds anything: most fleets were never measured, and reading shapes costs imports."""
+def _load_rates(store: Store, machines_dir: str) -> dict[str, float]:
+    from fleettui.store.load_rates import load_load_rates
+
+    return load_load_rates(store, machines_dir)
+
+
+def _filled(store: Store, tables: tuple[str, ...]) -> set[str]:
+    """Those that hold anything: most fleets were never measured, and reading costs imports."""
     with store.transaction("DEFERRED") as connection:
-        return any(
-            store.has_table(table)
-            and connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None  # noqa: S608 - ours
+        return {
+            table
             for table in tables
-        )
+            if store.has_table(table)
+            and connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None  # noqa: S608 - ours
+        }
