@@ -34,6 +34,7 @@ from fleettui.model.model_shape import AttentionShape, ModelShape, TensorSums
 from fleettui.model.ollama_settings import OllamaSettings
 from fleettui.model.readings import MemoryReading, SystemReading
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceFlag
+from fleettui.model.unknown import Unknown
 from fleettui.view.cells import text_of
 from fleettui.view.fit_document import fit_document
 from fleettui.view.fit_text import conclusion, fit_lines
@@ -200,6 +201,21 @@ def test_a_copy_that_works_is_never_evicted() -> None:
     engine = make_engine(loaded=(IDLE,), installed=(ON_DISK,))
     busy = replace(machine("ada", 14), engines=(replace(engine, running=2),))
     assert verdicts(report_of(busy)) == {"ada": "cpu_offload"}
+
+
+def test_other_engines_serve_other_weights() -> None:
+    vllm = make_engine(
+        loaded=(make_copy(CODER, engine="vllm", gib=20, digest=Unknown("none")),), kind="vllm", port=8000
+    )
+    served = machine("ada", 40)
+    report = report_of(replace(served, engines=(*served.engines, vllm)), machine("bora", 40, installed=()))
+    assert not report.has_drift
+    found = {item.machine: item for item in report.machines}
+    assert found["ada"].resident_context is None
+    assert "vLLM serves it there; this is about a copy in Ollama" in found["ada"].notes
+    alone = replace(machine("cleo", 40), engines=(vllm,))
+    only = report_of(alone, knowledge=RouteKnowledge())
+    assert (only.exit_code, only.machines[0].verdict, only.machines[0].is_installed) == (1, "unknown", False)
 
 
 def test_maintenance_is_told_and_does_not_hide_the_verdict() -> None:

@@ -16,6 +16,7 @@ from fleettui.decide.outcome import all_names
 from fleettui.decide.room import find_room
 from fleettui.model.busy import find_busy_signs
 from fleettui.model.catalog import catalog_names
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.fit import FitForecast, FitNeed, FitQuery, FitReport, FitUse, MachineFit
 from fleettui.model.fit_verdict import VERDICTS
 from fleettui.model.model_shape import ModelShape
@@ -56,7 +57,8 @@ def judge_fleet(fleet: FleetSnapshot, query: FitQuery, now: float, knowledge: Ro
     shape: Maybe[ModelShape] = _NOT_ASKED
     if not isinstance(digest, Unknown):
         shape = knowledge.shapes.get(digest, _NOT_ASKED)
-    is_known = bool(files) or asked.model is not None or _is_declared(fleet, asked)
+    is_served = any(_served_by(snapshot, asked) for snapshot in fleet.machines)
+    is_known = bool(files) or is_served or asked.model is not None or _is_declared(fleet, asked)
     exit_code = _exit_code(fits, is_known=is_known)
     return FitReport(
         query,
@@ -81,9 +83,20 @@ def _is_wanted(snapshot: MachineSnapshot, query: FitQuery) -> bool:
 
 
 def _find_match(snapshot: MachineSnapshot, asked: Asked) -> Match | None:
-    """On Ollama where it is there; else on any engine."""
-    found = [match for engine in snapshot.engines if (match := find_on_engine(engine, asked)) is not None]
-    return next((match for match in found if match.engine.kind == "ollama"), found[0] if found else None)
+    """The model on the machine's Ollama; files of other engines are other weights."""
+    engines = (engine for engine in snapshot.engines if engine.kind == "ollama")
+    return next((match for engine in engines if (match := find_on_engine(engine, asked)) is not None), None)
+
+
+def _served_by(snapshot: MachineSnapshot, asked: Asked) -> list[str]:
+    """Other engines that have the model resident; what they take does not depend on it alone."""
+    others = [engine for engine in snapshot.engines if engine.kind != "ollama"]
+    matches = [match for engine in others if (match := find_on_engine(engine, asked)) is not None]
+    return [
+        f"{ENGINE_TITLES[match.engine.kind]} serves it there; this is about a copy in Ollama"
+        for match in matches
+        if match.copy is not None
+    ]
 
 
 def _local_files(matches: dict[str, Match | None]) -> list[InstalledModel]:
@@ -136,6 +149,7 @@ def _judge(
     use = _use_of(snapshot, engine, copy, facts, query)
     fit = _judge_on(snapshot, engine, copy, facts, use, needs, now)
     notes = [rejection.text for rejection in flag_rejections(snapshot, now)]
+    notes += _served_by(snapshot, asked)
     if engine is None:
         notes.append("no Ollama there: another engine may take more")
     is_there = copy is not None and copy.context == use.use.context  # nothing has to be loaded
@@ -201,14 +215,14 @@ def _facts_of(file: InstalledModel | None, match: Match | None, asked: Asked, ne
     if file is not None:
         return needs.facts_of(file.digest, file.size_bytes, asked.model)
     copy = None if match is None else match.copy
-    if copy is not None and copy.engine == "ollama":
+    if copy is not None:
         return needs.facts_of(copy.digest, _NOWHERE, asked.model)
     return needs.facts_of(_NOWHERE, _NOWHERE, asked.model)
 
 
 def _engine_of(snapshot: MachineSnapshot, match: Match | None) -> EngineReading | None:
     """The Ollama that would load it; None where there is none."""
-    if match is not None and match.engine.kind == "ollama":
+    if match is not None:
         return match.engine
     return next((engine for engine in snapshot.engines if engine.kind == "ollama"), None)
 

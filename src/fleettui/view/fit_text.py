@@ -174,7 +174,8 @@ def _need_lines(report: FitReport, total: int) -> list[Cells]:
         need = item.need
         if item.has_data and need is not None:
             words = f"{_BASIS_WORDS[need.basis]}{need.text}"
-            if item.use is not None and item.use.context_basis != "asked for":
+            follows_context = need.basis not in ("catalog", "file size")
+            if item.use is not None and item.use.context_basis != "asked for" and follows_context:
                 words += f"; ctx {item.use.context_basis}"
             found.setdefault(words, []).append(item.machine)
     if not found:
