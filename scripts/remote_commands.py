@@ -124,23 +124,24 @@ def windows_lines() -> Iterator[str]:
 def engine_lines() -> Iterator[str]:
     """What is asked of engines."""
     yield "## Requests to engines\n"
-    yield "Only `GET`, to 127.0.0.1 of the machine and the port of its file, through the SSH connection; and of"
-    yield "Ollama once for each model's weights, in the whole fleet and all runs, `POST /api/show`, which only"
-    yield "tells what they are made of. It is asked while a dashboard or `status --watch` runs, one at a time,"
-    yield "and by `fleettui fit MODEL`."
-    yield "Nothing else is asked of an engine while it is watched. A path that an engine says it has not is not asked"
-    yield "again before it starts anew; of an engine that is down only the paths in bold are asked. With"
-    yield "`--avoid-busy` llama.cpp is also asked `/slots`, only awake and without metrics, and a router"
+    yield "Only `GET`, to 127.0.0.1 of the machine and the port of its file, through the SSH connection; and"
+    yield "of Ollama once for each model's weights, in the whole fleet and all runs, `POST /api/show`, which"
+    yield "only tells what they are made of. It is asked while a dashboard or `status --watch` runs, one at a"
+    yield "time, and by `fleettui fit MODEL`."
+    yield "Nothing else is asked of an engine while it is watched. A path that an engine says it has not is"
+    yield "not asked again before it starts anew; of an engine that is down only the paths in bold are asked."
+    yield "With `--avoid-busy` llama.cpp is also asked `/slots`, only awake and without metrics, and a router"
     yield "`/metrics?autoload=false&model=NAME` of what it has loaded.\n"
     yield "Engines that no file names are looked for while a dashboard or `status --watch` runs: on ports"
     yield "from 1024 up that are listened on, and that stand in the command line of a server of models or are"
     yield "usual for one; where such a server runs and its port is not known, on others too, but for those of"
-    yield f"databases, queues, printers and the like. At most {MOST_PORTS} ports a machine and {MOST_PATHS} `GET`s"
-    yield f"each, not again within {AGAIN_S / 60:g} minutes:"
+    yield f"databases, queues, printers and the like. At most {MOST_PORTS} ports a machine and {MOST_PATHS}"
+    yield f"`GET`s each, not again within {AGAIN_S / 60:g} minutes:"
     paths = dict.fromkeys(path for probe in PROBES.values() for path in probe.sign_paths)
     yield f"{', '.join(f'`{path}`' for path in paths)}. A key with `permitopen` forbids it.\n"
     periods = (EACH_POLL, OFTEN_S, RARELY_S)
-    yield f"| engine | each interval | every {OFTEN_S:g} s | every {RARELY_S:g} s |\n| --- | --- | --- | --- |"
+    yield f"| engine | each interval | every {OFTEN_S:g} s | every {RARELY_S:g} s |"
+    yield "| --- | --- | --- | --- |"
     for probe in PROBES.values():
         cells = []
         for period_s in periods:
