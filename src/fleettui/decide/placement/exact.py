@@ -99,7 +99,7 @@ class Search:
             self.was_whole = False
             return None
         self._steps += 1
-        matching = self._match(taken)
+        matching = self._match(taken) if self._may_fit(left, taken) else None
         if matching is not None:
             if not left:
                 return fixed, matching
@@ -109,6 +109,29 @@ class Search:
                     return found
         self._dead.add(state)
         return None
+
+    def _may_fit(self, left: list[Copy], taken: set[int]) -> bool:
+        """Enough is free in number, for all and for each role by itself."""
+        free = len(self._board.pool.gpus) - len(taken)
+        if sum(self._sets[copy][0].gpus for copy in left) + len(self._singles) > free:
+            return False
+        wanted: dict[str, int] = {}
+        for name, _ in left:
+            wanted[name] = wanted.get(name, 0) + 1
+        return all(
+            self._room(self._sets[copy][0], taken) >= wanted.pop(copy[0])
+            for copy in left
+            if copy[0] in wanted
+        )
+
+    def _room(self, role: PlanRole, taken: set[int]) -> int:
+        """How many copies of one role would fit if there were no other."""
+        suits = set(self._board.suits(role))
+        return sum(
+            sum(rank not in taken for kind, ranks in by_kind.items() if kind in suits for rank in ranks)
+            // role.gpus
+            for by_kind in self._ranks_of
+        )
 
     def _match(self, taken: set[int]) -> Matching | None:
         matching = Matching(self._board.pool, taken)
