@@ -108,6 +108,8 @@ async def test_ollama_is_asked_for_nothing_and_the_copy_is_verified() -> None:
     assert engine.sent == [("/api/generate", {"model": MODEL, "stream": False, "options": {"num_ctx": 8192}})]
     assert (warmed.machine, warmed.copy.name, warmed.copy.context) == ("ada", MODEL, 8192)
     assert warmed.text.startswith(f"{MODEL} is loaded on ada: 6.0 GiB of VRAM, ctx 8192, ")
+    more = await warm(Service(Engine(DONE)), context=32768)
+    assert "ctx 8192 of 32768" in more.text, "the model was made for no more"
     assert notes[0] == f"loading {MODEL} on ada: 0 of ~27 s"
 
 

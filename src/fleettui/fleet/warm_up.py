@@ -7,7 +7,6 @@ It gives the load up when the connection closes: waiting is part of loading.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -15,16 +14,14 @@ from typing import Protocol
 from fleettui.decide.measured_load import load_rate, measure_need, vram_taken_mib
 from fleettui.decide.model_need import SeenCopy
 from fleettui.fleet.bus import Subscriber
-from fleettui.fleet.engine_key import NO_KEY, EngineKey, read_key
-from fleettui.fleet.poller import MachinePoller
+from fleettui.fleet.engine_line import EngineLine, LineFleet
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.names import canonical_name
-from fleettui.model.readings import EngineReading, LoadedModel
+from fleettui.model.readings import LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.route import RouteCandidate
-from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
-from fleettui.net.direct_http import get_direct, post_direct
 from fleettui.net.errors import HttpFailure
 from fleettui.net.link import HttpAnswer
 from fleettui.probes.engines.answers import judge_status
@@ -52,16 +49,8 @@ class WarmUpError(Exception):
     """Nothing was loaded, or not what was asked for. The text says what failed, where and why."""
 
 
-class WarmFleet(Protocol):
+class WarmFleet(LineFleet, Protocol):
     """What is needed of a running service."""
-
-    @property
-    def snapshot(self) -> FleetSnapshot:
-        """The newest."""
-
-    @property
-    def pollers(self) -> tuple[MachinePoller, ...]:
-        """Those of all machines."""
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Hear of each new snapshot."""
@@ -82,6 +71,8 @@ class WarmedUp:
     """How fast it was read; None where its size is not known."""
     need: SeenCopy | None = None
     """What it took of the cards; None where that could not be told from other changes."""
+    asked_context: int | None = None
+    """Tokens; the engine takes no more than the model was made for."""
 
     @property
     def text(self) -> str:
@@ -94,7 +85,8 @@ class WarmedUp:
         if not isinstance(percent, Unknown) and percent < 100:
             words.append(f"only {percent} % of it on the GPU")
         if not isinstance(copy.context, Unknown):
-            words.append(f"ctx {copy.context}")
+            is_less = self.asked_context is not None and copy.context < self.asked_context
+            words.append(f"ctx {copy.context}{f' of {self.asked_context}' if is_less else ''}")
         return f"{copy.name} is loaded on {self.machine}: {', '.join([*words, f'{self.took_s:.0f} s'])}"
 
 
@@ -151,6 +143,7 @@ class _Load:
         self._keep_alive = keep_alive
         self._clock = clock
         self._what = f"{candidate.model} on {candidate.machine}"
+        self._line = EngineLine(fleet, candidate)
 
     async def run(self, note: Callable[[str], None]) -> WarmedUp:
         refusal = refusal_of(self._candidate)
@@ -174,7 +167,8 @@ class _Load:
         copy = await self._verify()
         after = await self._look_again(answer.received_at)
         need = None if after is None else measure_need(before, after, copy)
-        return WarmedUp(self._candidate.machine, copy, took_s, self._rate(before, copy, took_s), need)
+        rate = self._rate(before, copy, took_s)
+        return WarmedUp(self._candidate.machine, copy, took_s, rate, need, self._context)
 
     def _machine(self) -> MachineSnapshot:
         snapshot = self._fleet.snapshot.find(self._candidate.machine)
@@ -200,53 +194,7 @@ class _Load:
             body["keep_alive"] = self._keep_alive
         if self._context is not None:
             body["options"] = {"num_ctx": self._context}
-        payload = json.dumps(body).encode()
-        url, key = self._direct_url(), self._key()
-        if url is not None:
-            answer = await post_direct(url + path, payload, headers=key.headers, timeout_s=LOAD_LIMIT_S)
-            return key.strip(answer)
-        for poller in self._fleet.pollers:
-            if poller.record.machine.name == self._candidate.machine and poller.open_link is not None:
-                answer = await poller.open_link.post(
-                    self._engine_port(), path, payload, headers=key.headers, timeout_s=LOAD_LIMIT_S
-                )
-                return key.strip(answer)
-        raise HttpFailure("lost", f"{self._candidate.machine} is not connected")
-
-    def _key(self) -> EngineKey:
-        """The key of the candidate's engine."""
-        port, machine = self._engine_port(), self._machine().machine
-        endpoint = next((item for item in machine.engines if item.port == port), None)
-        return NO_KEY if endpoint is None else read_key(endpoint, machine.engines, machine.config_file)
-
-    async def _get_ps(self) -> HttpAnswer:
-        url, key = self._direct_url(), self._key()
-        if url is not None:
-            return key.strip(await get_direct(url + PS, headers=key.headers, timeout_s=ASK_S))
-        for poller in self._fleet.pollers:
-            if poller.record.machine.name == self._candidate.machine and poller.open_link is not None:
-                link = poller.open_link
-                answer = await link.get(self._engine_port(), PS, headers=key.headers, timeout_s=ASK_S)
-                return key.strip(answer)
-        raise HttpFailure("lost", f"{self._candidate.machine} is not connected any more")
-
-    def _engine(self) -> EngineReading | None:
-        """The engine of the candidate; by its URL the port may be another one."""
-        engines = [engine for engine in self._machine().engines if engine.kind == "ollama"]
-        same = [engine for engine in engines if engine.port == self._candidate.port]
-        return next(iter(same or engines), None)
-
-    def _engine_port(self) -> int:
-        engine = self._engine()
-        return self._candidate.port if engine is None else engine.port
-
-    def _direct_url(self) -> str | None:
-        """The engine's URL where polls go straight to it; None: through SSH."""
-        engine, port = self._engine(), self._engine_port()
-        declared = [item for item in self._machine().machine.engines if item.port == port and item.url]
-        if declared or (engine is not None and engine.path != "tunnel"):
-            return self._candidate.url.rstrip("/")
-        return None
+        return await self._line.post(path, body, timeout_s=LOAD_LIMIT_S)
 
     def _abilities(self, snapshot: MachineSnapshot) -> tuple[str, ...]:
         for model in snapshot.installed:
@@ -257,7 +205,7 @@ class _Load:
     async def _verify(self) -> LoadedModel:
         """The copy as `/api/ps` has it. Raises WarmUpError."""
         try:
-            answer = await self._get_ps()
+            answer = await self._line.get(PS, timeout_s=ASK_S)
         except HttpFailure as failure:
             raise WarmUpError(f"{self._what} cannot be verified: {failure.text}") from None
         listed = parse_ps(answer.status, answer.headers, answer.body, answer.received_at)
