@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from loop_runner import Loop, write_tool
 
+from builders import NOW
+from fleettui.fleet.facts_questions import FactsQuestions
+from fleettui.fleet.needs import AVOIDING_BUSY
 from fleettui.model.sockets import ListeningPort, ServerProcess, SocketsReading
 from fleettui.model.unknown import Unknown
 from fleettui.probes.frames import Section
@@ -216,3 +219,15 @@ def test_no_process_is_started_where_nothing_looks_like_a_server(tmp_path: Path)
     write_tool(tools, "ps", f"case $* in *args=*) echo ran >{tmp_path}/ran;; esac")
     assert ask("/bin/sh", "servers", tmp_path, path=tools).payload == b""
     assert not (tmp_path / "ran").exists()
+
+
+def test_who_polls_once_gets_them_with_the_second_sample() -> None:
+    questions = FactsQuestions(AVOIDING_BUSY)
+    first = questions.due(NOW)
+    assert "sockets" not in first  # no tool is started before the shell has answered
+    questions.note_asked(first, NOW)
+    second = questions.second_sample()
+    assert "sockets" in second
+    questions.note_asked(second, NOW + 0.5)
+    assert "sockets" not in questions.due(NOW + 2)
+    assert "sockets" in questions.due(NOW + 10.5)

@@ -71,7 +71,7 @@ class FactsQuestions:
     def second_sample(self) -> tuple[str, ...]:
         """Sections half a second after the first frame: rates take two samples."""
         waiting = dict.fromkeys(("disks",) if "disks" in self._periods else ())
-        waiting.update(dict.fromkeys((*LATER_FACTS, *SETTINGS_FACTS)))
+        waiting.update(dict.fromkeys((*LATER_FACTS, *SETTINGS_FACTS, *SOCKET_FACTS)))
         return (*RATE_FACTS, *self._answering(name for name in waiting if name not in self._asked_at))
 
     def note_asked(self, sections: tuple[str, ...], now: float) -> bool:
