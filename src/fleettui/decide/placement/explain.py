@@ -204,6 +204,8 @@ def _nearest(role: PlanRole, bounds: Bounds, board: Board, misses: tuple[GpuMiss
             continue
         weight = sum(_weight(code, bounds, item.gpu.memory_gb, item.gpu.cc) for code in miss.codes)
         weight += 10 * (len(miss.codes) - 1)
+        holder = board.holder.get(item.rank)
+        weight += 5 if holder is not None and holder.role == role.name else 0  # its own other copy
         if best is None or weight < best[0]:
             best = weight, place
     if best is None:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_NEARLY = 0.75
+"""Share of a need from which on a smaller card is worth a word."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """How a GPU of one kind would come free."""
@@ -91,7 +95,7 @@ def find_fixes(
         small = [
             (item, miss)
             for item, miss in alone
-            if miss.codes[0] == "vram" and item.rank >= 0 and item.gpu.memory_gb > 0
+            if miss.codes[0] == "vram" and item.rank >= 0 and item.gpu.memory_gb >= role.min_vram_gb * _NEARLY
         ]
         if small:
             item, miss = max(small, key=lambda pair: pair[0].gpu.memory_gb)
@@ -117,10 +121,12 @@ def _moves(board: Board, role: PlanRole, openings: Openings) -> str:
 def _more_gpus(board: Board, role: PlanRole, missing: int) -> str:
     bounds = board.bounds_of(role)
     need = [f"{number(role.min_vram_gb)} GB"] if role.min_vram_gb > 0 else []
-    need += [f"cc {capability(bounds.floor)}"] if bounds.floor > (0, 0) else []
+    if bounds.floor > (0, 0) and bounds.floor != bounds.max_cc:
+        need.append(f"cc {capability(bounds.floor)}")
     asked = f" of {' and '.join(need)} or more" if need else ""
     if bounds.max_cc is not None:
-        asked += f" up to cc {capability(bounds.max_cc)}"
+        ceiling = capability(bounds.max_cc)
+        asked += f" with cc {ceiling}" if bounds.floor == bounds.max_cc else f" up to cc {ceiling}"
     if role.gpus > 1:
         nodes = "one more node" if missing == 1 else f"{missing} more nodes"
         return f"with {nodes} of {role.gpus} GPUs{asked}"

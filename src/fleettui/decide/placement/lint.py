@@ -60,8 +60,8 @@ def _role_findings(role: PlanRole, pool: Pool, catalog: Catalog) -> Iterator[Lin
             count = sum(gpu.memory_gb == card.memory_gb for gpu in below)
             name = f" ({card.name})" if card.name else ""
             text = (
-                f"role {role.name}: min_vram_gb {number(role.min_vram_gb)} is a hair above the {card.memory_gb}"
-                f" GB of {plural(count, 'GPU')}{name}; write {card.memory_gb} if they are meant"
+                f"role {role.name}: min_vram_gb {number(role.min_vram_gb)} is a hair above the "
+                f"{card.memory_gb} GB of {plural(count, 'GPU')}{name}; write that if they are meant"
             )
             yield LintFinding("hair_above", role.name, text)
     on_cpu = not role.gpu or role.cpu_fallback

@@ -1,0 +1,181 @@
+"""A plan as text: each node with its GPUs, how full the roles make them, and what has no place and why."""
+
+from __future__ import annotations
+
+from fleettui.model.order import natural_key
+from fleettui.model.placement import Assignment, PlacementPlan, PlanGpu, PlanNode, PlanRole, UnplacedRole
+from fleettui.model.placement_answers import PlanComparison
+from fleettui.model.record import dataclass
+from fleettui.model.unknown import Unknown
+from fleettui.view.bars import bar_text
+from fleettui.view.cells import Cell, Cells, fit_cells, width_of
+from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.text import cell_width, clean, fit, wrap
+from fleettui.view.units import count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+PIPE_WIDTH = 100
+"""Columns where there is no terminal."""
+_LEAST_WIDTH = 60
+_BAR = 12
+_NAME_MAX = 22
+_SHORTER = ("NVIDIA ", "GeForce ", " Generation", "Quadro ")
+"""Left out of the names of cards: nobody tells them apart by these."""
+
+
+def plan_lines(
+    plan: PlacementPlan,
+    nodes: Iterable[PlanNode],
+    roles: Iterable[PlanRole],
+    comparison: PlanComparison | None = None,
+    width: int | None = None,
+    glyphs: Glyphs = UNICODE,
+) -> list[Cells]:
+    """The whole page. `nodes` and `roles` are those that the plan was made from."""
+    total = max(width or PIPE_WIDTH, _LEAST_WIDTH)
+    needs = {role.name: role.min_vram_gb for role in roles}
+    ordered = sorted(nodes, key=lambda node: natural_key(node.name))
+    page = _Page(plan, needs, ordered, total, glyphs)
+    lines: list[Cells] = [*_wrapped(_headline(plan, ordered, comparison), "", total, "strong"), ()]
+    for node in ordered:
+        lines += page.node_lines(node)
+    lines += page.unplaced_lines()
+    for item in plan.excluded_nodes:
+        lines += _wrapped(f"not planned: {clean(item.node)} ({clean(item.reason)})", "", total, "dim")
+    if plan.switched_off:
+        lines += _wrapped(f"switched off: {', '.join(map(clean, plan.switched_off))}", "", total, "dim")
+    for warning in plan.warnings:
+        lines += _wrapped(f"warning: {clean(warning)}", "", total, "warn")
+    plain = [tuple(Cell(glyphs.plain(cell.text), cell.tone) for cell in line) for line in lines]
+    return [
+        line if width_of(line) <= total else fit_cells(line, total, ellipsis=glyphs.ellipsis)
+        for line in plain
+    ]
+
+
+def _headline(plan: PlacementPlan, nodes: list[PlanNode], comparison: PlanComparison | None) -> str:
+    """`plan: 6 of 8 copies placed, 4 of 6 GPUs taken (greedy 4, optimal 5 copies on GPUs)`."""
+    placed = len(plan.assignments)
+    taken = {(item.node, index) for item in plan.assignments for index in item.gpus}
+    excluded = {item.node for item in plan.excluded_nodes}
+    gpus = [gpu for node in nodes if node.name not in excluded for gpu in node.gpus if not gpu.disabled]
+    text = f"plan: {placed} of {count(placed + plan.missing, 'copy', 'copies')} placed"
+    text += f", {len(taken)} of {count(len(gpus), 'GPU')} taken"
+    if comparison is None:
+        return text if plan.method == "greedy" else f"{text} ({plan.method})"
+    best = comparison.optimal.method
+    text += f"; copies on GPUs: greedy {comparison.greedy_copies}, {best} {comparison.optimal_copies}"
+    return f"{text}; this is the {plan.method} plan"
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    plan: PlacementPlan
+    needs: Mapping[str, float]
+    nodes: list[PlanNode]
+    total: int
+    glyphs: Glyphs
+
+    def node_lines(self, node: PlanNode) -> list[Cells]:
+        """A heading, a line for each GPU (more where it is shared), one for copies on the CPU."""
+        excluded = next((item for item in self.plan.excluded_nodes if item.node == node.name), None)
+        if excluded is not None:
+            return []
+        mine = [item for item in self.plan.assignments if item.node == node.name]
+        ram = "" if isinstance(node.memory_gb, Unknown) else f"{node.memory_gb} GB RAM"
+        words = [word for word in (ram, "offline" if node.is_offline else "", node.unavailable) if word]
+        lines: list[Cells] = [
+            (Cell(clean(node.name), "strong"), Cell(f"  {', '.join(words)}".rstrip(), "dim"))
+        ]
+        for gpu in sorted(node.gpus, key=lambda gpu: gpu.index):
+            lines += self._gpu_lines(gpu, [item for item in mine if gpu.index in item.gpus])
+        on_cpu = [item for item in mine if not item.gpus]
+        if on_cpu:
+            head = (
+                Cell(f"  {fit('CPU', self._name_width() + 4 + 8 + _BAR + 2, self.glyphs.ellipsis)}", "dim"),
+            )
+            lines += self._copies(head, on_cpu, None)
+        return lines
+
+    def _gpu_lines(self, gpu: PlanGpu, mine: list[Assignment]) -> list[Cells]:
+        glyphs = self.glyphs
+        used = sum(self.needs.get(item.role, 0) for item in mine)
+        share = min(1.0, used / gpu.memory_gb) if gpu.memory_gb > 0 else 0.0
+        name = fit(_short(gpu.name), self._name_width(), glyphs.ellipsis)
+        head = (
+            Cell(f"  {gpu.index:>2}  ", "dim"),
+            Cell(name),
+            Cell(f" {gpu.memory_gb:>4} GB ", "dim"),
+            Cell(glyphs.bar_left, "faint"),
+            Cell(bar_text(share, _BAR - 2, glyphs.bar_parts), "bar_good" if mine else "bar_dim"),
+            Cell(f"{glyphs.bar_right}  ", "faint"),
+        )
+        if gpu.disabled:
+            return [(*head, Cell("disabled", "dim"))]
+        if not mine:
+            return [(*head, Cell("free", "dim"))]
+        return self._copies(head, mine, gpu)
+
+    def _copies(self, head: Cells, mine: list[Assignment], gpu: PlanGpu | None) -> list[Cells]:
+        """A line for each copy; the head stands before the first."""
+        lines = []
+        labels = [clean(item.label) for item in self.plan.assignments]
+        width = min(max(map(cell_width, labels), default=0), _NAME_MAX)
+        for item in mine:
+            need = self.needs.get(item.role, 0) if gpu is not None else 0
+            words = [f"with {item.shared_with}"] if item.shared_with else []
+            words += ["no GPU free"] if item.fallback else []
+            words += [f"of {len(item.gpus)} GPUs"] if len(item.gpus) > 1 else []
+            models = item.models_fitting
+            words += [models[0] + (f" +{len(models) - 1}" if len(models) > 1 else "")] if models else []
+            lines.append(
+                (
+                    *(head if item is mine[0] else (Cell(" " * width_of(head)),)),
+                    Cell(fit(clean(item.label), width, self.glyphs.ellipsis), "good"),
+                    Cell(f" {_number(need) + ' GB' if need else '':>6}  "),
+                    Cell(", ".join(map(clean, words)), "dim"),
+                )
+            )
+        return lines
+
+    def _name_width(self) -> int:
+        names = [cell_width(_short(gpu.name)) for node in self.nodes for gpu in node.gpus]
+        return min(max(names, default=4), _NAME_MAX, max(6, self.total - 62))
+
+    def unplaced_lines(self) -> list[Cells]:
+        """Each role with missing copies: the summary, the nearest miss, what would help."""
+        lines: list[Cells] = []
+        for item in self.plan.unplaced:
+            lines += [(), *self._unplaced(item)]
+        return (
+            [*lines, ()]
+            if self.plan.warnings or self.plan.excluded_nodes or self.plan.switched_off
+            else lines
+        )
+
+    def _unplaced(self, item: UnplacedRole) -> list[Cells]:
+        title = f"{self.glyphs.offline} {clean(item.role)}: {count(item.missing, 'copy', 'copies')} unplaced"
+        lines: list[Cells] = [(Cell(title, "bad"), Cell(f"  ({item.code})", "dim"))]
+        lines += _wrapped(clean(item.reason), "  ", self.total, "plain")
+        if item.nearest:
+            lines += _wrapped(f"nearest miss: {clean(item.nearest)}", "  ", self.total, "dim")
+        if item.fixes:
+            lines += _wrapped(f"would fit {'; or '.join(map(clean, item.fixes))}", "  ", self.total, "accent")
+        return lines
+
+
+def _short(name: str) -> str:
+    for part in _SHORTER:
+        name = name.replace(part, "")
+    return clean(name).strip()
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _wrapped(text: str, indent: str, total: int, tone: str) -> list[Cells]:
+    return [(Cell(indent + part, tone),) for part in wrap(text, total - len(indent))]  # type: ignore[arg-type]
