@@ -17,6 +17,8 @@ from fleettui.tui.action import Action
 from fleettui.tui.actions import ACTIONS, BY_ID
 from fleettui.tui.widgets.prompt import Prompt
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 Seen = Callable[[Rig], Any]
 Mouse = Callable[[Rig], Awaitable[None]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from fleet_driver import dashboard
 from textual import events
 from tui_fleet import NOW, PROBLEM, Clock, FakeService, fleet, machine, model, moved, rack
@@ -14,6 +15,8 @@ from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
 from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.widgets.fleet_table import FleetTable
+
+pytestmark = pytest.mark.usefixtures("quick_waiting")
 
 
 def wheel_down(table: FleetTable) -> events.MouseScrollDown:

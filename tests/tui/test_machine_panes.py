@@ -35,6 +35,8 @@ from fleettui.tui.widgets.prompt import Prompt
 from fleettui.view.cells import text_of
 from fleettui.view.document import machine_document
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 ADA = machine("ada", card(0, "NVIDIA L40S", 46068, 8000, 12))
 BORA = machine("bora", card(0, "NVIDIA L40S", 46068, 9000, 12))
 XID = LogLine(NOW - 8, "kernel", "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.", "gpu")
@@ -422,7 +424,7 @@ async def test_a_following_that_ends_keeps_its_lines(log: FakeLog) -> None:
         await pilot.press("f")
         await until(pilot, lambda: log.followers == 1 and pane.view.lines)
         log.coming.put_nowait(
-            LogUnavailable("there is no journalctl", "without --follow the kernel's buffer")
+            LogUnavailable("there is no journalctl", "without following (f) the kernel's buffer")
         )
         await until(pilot, lambda: "no more: there is no journalctl" in block(app, "log-said"))
         assert "without following (f)" in block(app, "log-said")

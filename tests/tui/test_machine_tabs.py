@@ -22,6 +22,8 @@ from fleettui.tui.widgets.line_view import LineView
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import text_of
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 SIZES = [(40, 12), (60, 20), (130, 30), (200, 60)]
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from tui_fleet import Clock, FakeService
 
@@ -25,6 +26,8 @@ from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.prompt import Prompt
 from fleettui.view.model_rows import copy_key
 from model_fleets import crowd, host, mixed_fleet, renewed
+
+pytestmark = pytest.mark.usefixtures("quick_waiting")
 
 USUAL = [
     "llama3.1:70b",

@@ -24,6 +24,8 @@ from fleettui.tui.screens.machine.tabs import TABS
 from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.route_list import RouteList
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 CHANGING = tuple(action for action in ACTIONS if action.changes)
 WHILE_ASKED = {"confirm", "undo"}
 """There only while something was begun, which takes one of the others."""

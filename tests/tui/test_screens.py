@@ -37,6 +37,8 @@ from fleettui.tui.themes.own import COLORBLIND_DARK
 from fleettui.tui.tones import CURSOR_CLASS, HEADER_CLASS
 from fleettui.tui.widgets.painting import Painting
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 SIZES = ((80, 24), (120, 40), (200, 60))
 OTHER_THEMES = (LIGHT, COLORBLIND_DARK)
 HOUR = 3600.0

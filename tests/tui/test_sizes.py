@@ -11,6 +11,8 @@ from textual.app import App
 from textual.events import Resize
 from textual.geometry import Size
 
+pytestmark = pytest.mark.usefixtures("quick_waiting")
+
 USUAL = (120, 40)
 SIZES = ((1, 1), (2, 2), (1000, 20), (20, 200), (40, 12), (3, 7))
 STEPS = (0, 1, 2, 3, 4, 5, 8, 13, 18, 21, 30, 47)
