@@ -58,6 +58,18 @@ def test_validate_judges_the_catalog_in_use_or_the_one_named(
     done = cli("config", "validate", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1:] == [f"{catalog_dir}/models.yaml: fine"]
+    (catalog_dir / "roles.yaml").write_text("roles: {chat: {share_with: chat}}\n")
+    done = cli("config", "validate", str(catalog_dir / "roles.yaml"), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (
+        2,
+        f"{catalog_dir}/roles.yaml:1: roles.chat.share_with: roles.chat.share_with names the role itself; "
+        "name another role, or remove the key.\n",
+    )
+    (catalog_dir / "roles.yaml").write_text("roles: {chat: {}}\n")
+    done = cli("config", "validate", cwd=tmp_path)
+    assert done.stdout.splitlines()[1:] == [
+        f"{catalog_dir}/{name}.yaml: fine" for name in ("models", "roles")
+    ]
     (catalog_dir / "models.yaml").write_text(BROKEN)
     for words in ((), (str(catalog_dir / "models.yaml"),)):
         done = cli("config", "validate", *words, cwd=tmp_path)

@@ -161,7 +161,11 @@ def test_schemas(cli: Cli) -> None:
     assert list(catalog["$defs"]["CatalogModelPart"]["properties"]) == [
         "kind", "vram_gb", "min_cc", "engines", "context", "lora", "names",
     ]  # fmt: skip
-    done = cli("config", "schema", "roles")
+    roles = json.loads(cli("config", "schema", "roles").stdout)
+    assert list(roles["$defs"]["NeedsPart"]["properties"]) == [
+        "engine", "min_vram_gb", "min_cc", "max_cc", "gpu", "min_ram_gb", "gpus",
+    ]  # fmt: skip
+    done = cli("config", "schema", "fleet")
     assert (done.returncode, done.stdout) == (2, "")
 
 

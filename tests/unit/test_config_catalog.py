@@ -223,6 +223,7 @@ def test_it_is_followed_and_a_broken_one_keeps_the_last_good_version(tmp_path: P
     write(tmp_path, "models: {b: {}}\n")
     assert [model.id for model in folder.refresh().catalog.models] == ["b"]
     (tmp_path / "models.yaml").unlink()
+    (tmp_path / "roles.yaml").unlink()
     assert (folder.refresh().catalog, folder.refresh().problems) == (EMPTY_CATALOG, ())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_OK, EXIT_USAGE, CommandError
-from fleettui.config.catalog_folder import MODELS_FILE, load_catalog_files
+from fleettui.config.catalog_folder import MODELS_FILE, ROLES_FILE, load_catalog_files
 from fleettui.config.effective import EffectiveSetting, effective_settings, settings_lines
 from fleettui.config.paths import resolve_catalog_dir, resolve_settings_file
 from fleettui.config.settings import Settings, SettingsLayers, line_finder, load_layers, variable_of
@@ -87,19 +87,22 @@ def _validate(arguments: Namespace) -> int:
     exists = os.path.exists(path)  # noqa: PTH110 - a pipe too: `config validate <(…)`
     if arguments.file and not exists:
         raise CommandError(f"{path}: there is no such file", "see: fleettui config path")
-    if os.path.basename(path) == MODELS_FILE:  # noqa: PTH119
-        return _tell_verdict(arguments, path, exists, load_catalog_files(os.path.dirname(path)).problems)  # noqa: PTH120
+    if os.path.basename(path) in (MODELS_FILE, ROLES_FILE):  # noqa: PTH119
+        told = load_catalog_files(os.path.dirname(path))  # noqa: PTH120
+        problems = tuple(problem for problem in told.problems if problem.file == path)
+        return _tell_verdict(arguments, path, exists, problems)
     layers = load_layers(path, {} if arguments.file else None)
     problems = (*layers.problems, *_look_problems(layers, path))
     if arguments.file:
         return _tell_verdict(arguments, path, exists, problems)
     folder = resolve_catalog_dir(getattr(arguments, "catalog", None), layers.merged().catalog)
     told = load_catalog_files(folder)
-    return _tell_verdict(arguments, path, exists, (*problems, *told.problems), told.catalog.file)
+    files = [file for file in (told.catalog.file, told.catalog.roles_file) if file]
+    return _tell_verdict(arguments, path, exists, (*problems, *told.problems), files)
 
 
 def _tell_verdict(
-    arguments: Namespace, path: str, exists: bool, problems: Sequence[ConfigProblem], catalog_file: str = ""
+    arguments: Namespace, path: str, exists: bool, problems: Sequence[ConfigProblem], also: Sequence[str] = ()
 ) -> int:
     if arguments.json:
         output.write_document({"schema": 1, "file": path, "exists": exists, "errors": _error_list(problems)})
@@ -107,7 +110,7 @@ def _tell_verdict(
         output.write_lines(problem_line(problem) for problem in problems)
     else:
         lines = [f"{path}: fine" if exists else f"{path}: not there; every setting has its default"]
-        output.write_lines([*lines, f"{catalog_file}: fine"] if catalog_file else lines)
+        output.write_lines([*lines, *(f"{file}: fine" for file in also)])
     if not problems:
         return EXIT_OK
     count = "1 error" if len(problems) == 1 else f"{len(problems)} errors"
@@ -149,8 +152,13 @@ def _error_list(problems: Sequence[ConfigProblem]) -> list[dict[str, object]]:
 
 
 def _schema(arguments: Namespace) -> int:
-    from fleettui.config.schemas import catalog_schema, machine_schema, settings_schema
+    from fleettui.config.schemas import catalog_schema, machine_schema, roles_schema, settings_schema
 
-    schemas = {"settings": settings_schema, "machine": machine_schema, "catalog": catalog_schema}
+    schemas = {
+        "settings": settings_schema,
+        "machine": machine_schema,
+        "catalog": catalog_schema,
+        "roles": roles_schema,
+    }
     output.write_document(schemas[arguments.kind]())
     return EXIT_OK

@@ -26,14 +26,14 @@ def add_config_verbs(add_verb: AddVerb) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help="check this settings.yaml or models.yaml alone (default: those in use, and $FLEETTUI_*)",
+        help="check this settings.yaml, models.yaml or roles.yaml alone (default: all in use, and $FLEETTUI_*)",
     )
     add_json(validate)
     schema = add_verb("schema", "Print a JSON Schema for editors.", _FINE)
     schema.add_argument(
         "kind",
         nargs="?",
-        choices=("settings", "machine", "catalog"),
+        choices=("settings", "machine", "catalog", "roles"),
         default="settings",
-        help="of settings.yaml (default), of a machine file, or of the catalog's models.yaml",
+        help="of settings.yaml (default), of a machine file, or of the catalog's models.yaml or roles.yaml",
     )

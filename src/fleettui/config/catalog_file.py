@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from fleettui.config.catalog_schema import CatalogEnginePart, CatalogModelPart, CatalogPart
+from fleettui.config.catalog_words import Path, mistyped_in, unknown_engine
 from fleettui.config.schema_errors import describe_error
 from fleettui.config.yaml_builder import MAX_PROBLEMS, dotted
 from fleettui.config.yaml_document import YamlDocument, read_yaml
@@ -15,9 +16,6 @@ from fleettui.model.catalog import Catalog, CatalogEngine, CatalogModel
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.machine import NOT_DECLARED, ConfigProblem
 from fleettui.model.names import canonical_name
-
-LIKENESS = 0.7
-"""From which on an unknown key is a mistyped known one (`vram`, `engine`, `name`), and no note."""
 
 _EXAMPLES = {
     "engines": "engines: {vllm: {min_cc: 7.0}}",
@@ -34,8 +32,6 @@ _EXAMPLES = {
     "models.*.names.*": "ollama: llama3.1:8b",
 }
 """What a right line looks like, shown in the message about a wrong one."""
-
-Path = tuple[str | int, ...]
 
 
 def read_catalog_file(data: bytes, path: str) -> tuple[Catalog | None, tuple[ConfigProblem, ...]]:
@@ -102,48 +98,32 @@ def _entries(value: dict[str, Any], section: str) -> Iterator[tuple[str, dict[st
 
 def _mistyped_keys(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Unknown keys are notes of the operator's own, but for those that look like a known one left out."""
-    yield from _mistyped_in(value, CatalogPart, ())
+    yield from mistyped_in(value, CatalogPart, ())
     for name, entry in _entries(value, "engines"):
-        yield from _mistyped_in(entry, CatalogEnginePart, ("engines", name))
+        yield from mistyped_in(entry, CatalogEnginePart, ("engines", name))
     for name, entry in _entries(value, "models"):
-        yield from _mistyped_in(entry, CatalogModelPart, ("models", name))
+        yield from mistyped_in(entry, CatalogModelPart, ("models", name))
 
 
-def _mistyped_in(entry: dict[str, Any], part: type[BaseModel], where: Path) -> Iterator[tuple[Path, str]]:
-    missing = [key for key in part.model_fields if key not in entry]
-    for key in entry:
-        near = None if key in part.model_fields else _nearest(key.replace("-", "_"), missing, LIKENESS)
-        if near is not None:
-            yield (*where, key), f"is no key that is read; write {near} if that is meant, else another word"
+def declared_engines(value: Any) -> list[str]:
+    """The names under `engines` of models.yaml, whatever else is wrong with it."""
+    engines = value.get("engines") if isinstance(value, dict) else None
+    return list(engines) if isinstance(engines, dict) else []
 
 
 def _unknown_engines(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Engines that neither the catalog nor fleettui knows."""
-    declared = value.get("engines")
-    known = [*(declared if isinstance(declared, dict) else ()), *ENGINE_TITLES]
+    known = [*declared_engines(value), *ENGINE_TITLES]
     for id, entry in _entries(value, "models"):
         listed = entry.get("engines")
         listed = [listed] if isinstance(listed, str) else listed
         for place, name in enumerate(listed if isinstance(listed, list) else ()):
             if isinstance(name, str) and name.strip() not in known:
-                yield ("models", id, "engines", place), _unknown_engine(name, known)
+                yield ("models", id, "engines", place), unknown_engine(name, known)
         names = entry.get("names")
         for name in names if isinstance(names, dict) else ():
             if name not in known:
-                yield ("models", id, "names", name), _unknown_engine(name, known)
-
-
-def _unknown_engine(name: str, known: Sequence[str]) -> str:
-    near = _nearest(name, known, 0.6)
-    do = f"write {near}" if near else f"write one of {', '.join(dict.fromkeys(known))}"
-    return f"names the engine {name[:60]!r}, which is not known; {do}, or add it under engines"
-
-
-def _nearest(word: str, known: Sequence[str], likeness: float) -> str | None:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word.lower(), known, 1, likeness)
-    return near[0] if near else None
+                yield ("models", id, "names", name), unknown_engine(name, known)
 
 
 def _taken_names(document: YamlDocument) -> Iterator[tuple[Path, str]]:

@@ -13,12 +13,19 @@ _CAPABILITY = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,2}))?", re.ASCII)
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
-def _read_capability(value: Any) -> Any:
+def find_capability(value: Any) -> tuple[int, int] | None:
     """(8, 10) of `8.10` or `"8.10"`, by the digits as written: 8.9 is the older of the two."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         found = _CAPABILITY.fullmatch(str(value).strip())
         if found:
             return int(found[1]), int(found[2] or 0)
+    return None
+
+
+def _read_capability(value: Any) -> Any:
+    found = find_capability(value)
+    if found is not None:
+        return found
     raise refuse("must be a compute capability; write for example `min_cc: 8.9`")
 
 
@@ -58,18 +65,20 @@ Names = Annotated[
 ]
 
 
-class _Part(BaseModel):
+class LoosePart(BaseModel):
+    """A map of the catalog: strict types, keys of the operator's own let through."""
+
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, protected_namespaces=())
 
 
-class CatalogEnginePart(_Part):
+class CatalogEnginePart(LoosePart):
     """An entry of `engines`: bounds for every model it serves."""
 
     min_cc: Annotated[Capability | None, Field(description="lowest compute capability")] = None
     cpu: Annotated[bool | None, Field(description="it serves without a GPU too")] = None
 
 
-class CatalogModelPart(_Part):
+class CatalogModelPart(LoosePart):
     """An entry of `models`."""
 
     kind: Annotated[Kind | None, Field(description="llm, embedding, reranker, tts, …")] = None
@@ -81,7 +90,7 @@ class CatalogModelPart(_Part):
     names: Annotated[dict[str, Names] | None, Field(description="its name, or names, by engine")] = None
 
 
-class CatalogPart(_Part):
+class CatalogPart(LoosePart):
     """The whole file."""
 
     engines: Annotated[dict[Text, CatalogEnginePart | None], BeforeValidator(_empty_when_null)] = Field(

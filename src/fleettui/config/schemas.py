@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fleettui.config.catalog_roles import RolesPart
 from fleettui.config.catalog_schema import CatalogPart
 from fleettui.config.machine_schema import MachinePart
 from fleettui.view.columns import COLUMNS
@@ -62,6 +63,11 @@ def catalog_schema() -> dict[str, Any]:
     for name, section in schema["properties"].items():
         schema["properties"][name] = {"anyOf": [section, {"type": "null"}]}
     return _document(schema, "fleettui: models.yaml of the catalog")
+
+
+def roles_schema() -> dict[str, Any]:
+    """The schema of roles.yaml. Keys that fleettui does not know are allowed."""
+    return _document(RolesPart.model_json_schema(), "fleettui: roles.yaml of the catalog")
 
 
 def machine_schema() -> dict[str, Any]:

@@ -1,10 +1,14 @@
-"""The operator's catalog of models: their names on each engine, and what they need. File: models.yaml."""
+"""The operator's catalog: models with their names and needs (models.yaml), and roles to plan (roles.yaml)."""
 
 from __future__ import annotations
 
 from fleettui.model.names import canonical_name
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fleettui.model.placement import PlanRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,10 @@ class Catalog:
     engines: tuple[CatalogEngine, ...] = ()
     file: str = ""
     """The models.yaml it was read from; empty: there is none."""
+    roles: tuple[PlanRole, ...] = ()
+    """In the order of the file. Not kept in the state database: plans are made from the file."""
+    roles_file: str = ""
+    """The roles.yaml they were read from; empty: there is none."""
 
 
 EMPTY_CATALOG = Catalog()

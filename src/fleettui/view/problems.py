@@ -34,6 +34,8 @@ def check_lines(
     good = f"{count(len(machines), 'machine')} in {machines_dir}"
     if catalog.file:
         good += f", {count(len(catalog.models), 'model')} in {catalog.file}"
+    if catalog.roles_file:
+        good += f", {count(len(catalog.roles), 'role')} in {catalog.roles_file}"
     if not problems:
         return [f"{good}: no problem found" if machines else f"{good}: add one file for each machine"]
     found = f"{count(len(problems), 'problem')} in {count(files, 'file')}"
