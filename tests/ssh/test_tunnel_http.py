@@ -13,6 +13,7 @@ from links import ECHO_LOOP, Lines, open_link, until
 from sshd_rig import OllamaStandIn, SshdRig, black_hole, free_port
 
 from fleettui.model.machine import Machine, SshSettings
+from fleettui.net import tunnel
 from fleettui.net.connector import Connector
 from fleettui.net.direct_http import DirectHttp, get_direct, post_direct
 from fleettui.net.errors import HttpFailure, LinkError
@@ -312,3 +313,16 @@ async def test_a_redirect_is_not_followed() -> None:
     answered = await get_direct(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", timeout_s=5)
     assert answered.status == 302
     server.close()
+
+
+async def test_our_own_streams_are_counted_and_a_moment_longer(
+    sshd_rig: SshdRig, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ollama = sshd_rig.ollama()
+    assert link.count_streams(ollama.port) == 0
+    await asyncio.gather(*(link.get(ollama.port, "/api/ps", timeout_s=5) for _ in range(3)))
+    assert link.count_streams(ollama.port) == 3  # two of them have ended: the machine may have seen them
+    monkeypatch.setattr(tunnel, "COUNTED_AFTER_S", 0.0)
+    assert link.count_streams(ollama.port) == 1
+    await failure(link, free_port("127.0.0.1"))
+    assert link.count_streams(ollama.port) == 1

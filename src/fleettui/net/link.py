@@ -118,8 +118,8 @@ class Link(Protocol):
         """
 
     def count_streams(self, port: int) -> int:
-        """Channels to that port of the machine's loopback that are open now: the machine sees them as
-        connections of its own."""
+        """Channels to that port of the machine's loopback that are open, or were a moment ago: the machine
+        sees them as connections of its own."""
 
     async def close(self) -> None:
         """End everything; bounded, never raises."""

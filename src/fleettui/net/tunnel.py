@@ -27,6 +27,8 @@ from fleettui.net.link import GetCallback, Header, HttpAnswer
 LOOPBACKS = ("127.0.0.1", "::1")
 OWN_HOST_WAIT_S = 1.0
 OWN_HOST_PERIOD_S = 30.0
+COUNTED_AFTER_S = 3.0
+"""A stream that ended may still be among the connections that the machine counted."""
 
 
 class ByteTransport(Protocol):
@@ -52,6 +54,8 @@ class HttpStream(asyncio.Protocol):
         self._reader: AnswerReader | None = None
         self._on_done: AnswerCallback | None = None
         self.is_open = False
+        self.ended_at = 0.0
+        """By the monotonic clock, once it was open and is no more."""
 
     def start(self, request: bytes, on_done: AnswerCallback, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         """Send a request; `on_done` is called once, with the answer or why there is none."""
@@ -86,7 +90,7 @@ class HttpStream(asyncio.Protocol):
 
     def close(self) -> None:
         """Drop the stream at once; a request on it gets no answer any more."""
-        self.is_open = False
+        self._note_end()
         self._on_done = None
         if self._transport is not None:
             self._transport.abort()
@@ -119,8 +123,13 @@ class HttpStream(asyncio.Protocol):
         self._end()
         self._transport = None
 
-    def _end(self) -> None:
+    def _note_end(self) -> None:
+        if self.is_open:
+            self.ended_at = time.monotonic()
         self.is_open = False
+
+    def _end(self) -> None:
+        self._note_end()
         if self._on_done is None or self._reader is None:
             self.close()
             return
@@ -263,11 +272,12 @@ class KeptHttp:
         return HttpFailure(kind, f"{self._where}:{port}{path}: {error}")
 
     def count_streams(self, port: int) -> int:
-        """Streams that are open to that port now."""
-        return len(self._open_streams(port))
+        """Streams to that port that are open, or were a moment ago: the machine counts before we read it."""
+        return len(self._recent_streams(port))
 
-    def _open_streams(self, port: int) -> list[HttpStream]:
-        return [stream for stream in self._streams.get(port, ()) if stream.is_open]
+    def _recent_streams(self, port: int) -> list[HttpStream]:
+        since = time.monotonic() - COUNTED_AFTER_S
+        return [item for item in self._streams.get(port, ()) if item.is_open or item.ended_at >= since]
 
     def close(self) -> None:
         """Drop every stream, the ones with a GET under way too: what hangs there has no deadline any more."""
@@ -338,7 +348,7 @@ class KeptHttp:
         stream = HttpStream()
         await self._opener(lambda: stream, host, port)
         self._hosts[port] = host
-        self._streams[port] = [*self._open_streams(port), stream]
+        self._streams[port] = [*self._recent_streams(port), stream]
         return stream
 
 
