@@ -6,6 +6,8 @@ logs. The context counts per sequence: Ollama's `num_ctx` is one of `parallel` o
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fleettui.decide.layers import Layers, find_layers
 from fleettui.model.literal import Literal
 from fleettui.model.model_shape import ModelShape
@@ -67,6 +69,7 @@ def pad_cells(tokens: int) -> int:
     return -(-tokens // CELL_PADDING) * CELL_PADDING
 
 
+@lru_cache(maxsize=256)
 def kv_cache(shape: ModelShape, context: int, parallel: int = 1, types: CacheTypes = F16) -> Maybe[KvCache]:
     """Cache and state of `parallel` sequences of `context` tokens each; Unknown where the shape lacks it."""
     layers = find_layers(shape)

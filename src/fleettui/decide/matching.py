@@ -176,6 +176,8 @@ def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
         on_disk.sort(key=_rank_locally)
     if len(running) > 1:
         running.sort(key=_rank)
+    if not on_disk and not running:
+        return None
     if on_disk and loaded and not (running and running[0][0] < on_disk[0][0]):
         shared = _copy_with_digest(engine, on_disk, on_disk[0][0])
         if shared is not None:
@@ -195,15 +197,21 @@ def _copy_with_digest(
     engine: EngineReading, on_disk: list[tuple[int, str, InstalledModel]], rank: int
 ) -> Match | None:
     """The resident copy that has the weights of one of the best names on the disk."""
+    if len(on_disk) == 1 and not isinstance(engine.loaded, Unknown):  # nearly always: no need of an index
+        _, name, model = on_disk[0]
+        for copy in () if isinstance(model.digest, Unknown) else engine.loaded:
+            if copy.digest == model.digest and copy.state != "stopping":
+                return Match(engine, copy, model, name, rank >= CATALOG)
+        return None
     copies = {} if isinstance(engine.loaded, Unknown) else {
         copy.digest: copy
         for copy in reversed(engine.loaded)
         if copy.state != "stopping" and not isinstance(copy.digest, Unknown)
     }  # fmt: skip
     for found, name, model in on_disk:
-        copy: LoadedModel | None = None if isinstance(model.digest, Unknown) else copies.get(model.digest)
-        if copy is not None and found == rank:
-            return Match(engine, copy, model, name, rank >= CATALOG)
+        shared: LoadedModel | None = None if isinstance(model.digest, Unknown) else copies.get(model.digest)
+        if shared is not None and found == rank:
+            return Match(engine, shared, model, name, rank >= CATALOG)
     return None
 
 
