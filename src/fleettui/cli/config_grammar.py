@@ -26,7 +26,7 @@ def add_config_verbs(add_verb: AddVerb) -> None:
         "file",
         nargs="?",
         metavar="FILE",
-        help="check this settings.yaml, models.yaml or roles.yaml alone (default: all in use, and $FLEETTUI_*)",
+        help="check this settings.yaml, models.yaml or roles.yaml alone (default: all, and $FLEETTUI_*)",
     )
     add_json(validate)
     schema = add_verb("schema", "Print a JSON Schema for editors.", _FINE)
