@@ -146,7 +146,7 @@ def _copies(engine: EngineReading, copy: LoadedModel | None) -> tuple[LoadedMode
 
 
 def _cards_of(snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel) -> tuple[int, ...]:
-    """The cards it is proven to lie on. What joins processes with copies is loaded only where nobody did it."""
+    """The cards it is proven to lie on; processes are joined with copies where nobody did it yet."""
     if snapshot.places is None:
         from fleettui.model.residency import cards_of
 
