@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fleettui.decide.placement.board import EPSILON, Board, Spot
 from fleettui.decide.placement.bounds import failing
+from fleettui.decide.placement.gpu_misses import Tally
 from fleettui.decide.placement.words import capability, number
-from fleettui.model.placement import GpuMiss, PlanRole
+from fleettui.model.placement import PlanRole
 from fleettui.model.record import dataclass
 
 TYPE_CHECKING = False
@@ -76,7 +77,7 @@ def allowed_kinds(board: Board, rank: int, spot: Spot, roles: Mapping[str, PlanR
 
 
 def find_fixes(
-    board: Board, role: PlanRole, misses: tuple[GpuMiss, ...], openings: Openings, missing: int
+    board: Board, role: PlanRole, tally: Tally, openings: Openings, missing: int
 ) -> tuple[str, ...]:
     """Least trouble first; each is the rest of `would fit …`."""
     found = []
@@ -85,7 +86,7 @@ def find_fixes(
         found += [f"if {moves}"] if moves else []
         alone = [
             (item, miss)
-            for item, miss in zip(board.pool.inventory, misses, strict=True)
+            for item, miss in ((board.pool.inventory[place], tally.misses[place]) for place in tally.told)
             if len(miss.codes) == 1
         ]
         off = [miss for item, miss in alone if miss.codes[0] == "disabled"]

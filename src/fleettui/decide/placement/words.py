@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fleettui.decide.natural import natural_key
 from fleettui.decide.placement.bounds import Bounds
 from fleettui.model.placement import Capability, PlacementCode
 from fleettui.model.unknown import Maybe, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 def number(value: float) -> str:
@@ -27,12 +28,17 @@ def plural(count: int, word: str) -> str:
 
 
 def owners(roles: Iterable[str]) -> str:
-    """`llm-main x2, embed`: most first, then as they come."""
+    """`llm-main x2, embed`."""
     counts: dict[str, int] = {}
     for role in roles:
         counts[role] = counts.get(role, 0) + 1
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
-    return ", ".join(role if count == 1 else f"{role} x{count}" for role, count in ordered)
+    return with_counts(counts)
+
+
+def with_counts(counts: Mapping[str, int]) -> str:
+    """`llm-main x2, embed`: most first, then in natural order."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], natural_key(item[0])))
+    return ", ".join(name if count == 1 else f"{name} x{count}" for name, count in ordered)
 
 
 def miss_text(code: PlacementCode, bounds: Bounds, memory_gb: int, cc: Maybe[Capability]) -> str:
