@@ -43,13 +43,14 @@ _MIB = 1 << 20
 class ColdJudge:
     """Judges machines that have the model on their disk, for one query."""
 
-    __slots__ = ("_etas", "_inquiry", "_planner", "_told_needs")
+    __slots__ = ("_etas", "_inquiry", "_planner", "_reasons", "_told_needs")
 
     def __init__(self, inquiry: Inquiry) -> None:
         self._inquiry = inquiry
         self._planner = LoadPlanner(inquiry)
         self._told_needs: dict[tuple[int, int], VramNeed] = {}
         self._etas: dict[object, Eta] = {}
+        self._reasons: dict[object, str] = {}
 
     def judge(self, snapshot: MachineSnapshot, match: Match, free: FreeVram) -> Verdict:
         """X of `--min-free-vram` is compared with free - need; with the sum where it spans cards."""
@@ -81,7 +82,7 @@ class ColdJudge:
             eta = not_known("waits for a copy at work")
         return Verdict(
             _tier(plan),
-            f"installed, {_cold_words(eta)}, {_place_words(snapshot, plan, told)}",
+            self._reason(snapshot, plan, told, eta),
             tuple(rejections),
             eta,
             told,
@@ -132,6 +133,17 @@ class ColdJudge:
                     ]
         missing = InstalledModel(asked.name, "ollama", Unknown("not installed"), Unknown("not installed"))
         return max(found, key=lambda model: (model.size_bytes, str(model.digest)), default=missing)
+
+    def _reason(self, snapshot: MachineSnapshot, plan: LoadPlan, told: VramNeed, eta: Eta) -> str:
+        """How it is loaded, in words. Those of one card are the same on hundreds of machines."""
+        if plan.ram_bytes or len(plan.gpus) != 1 or plan.likely:
+            return f"installed, {_cold_words(eta)}, {_place_words(snapshot, plan, told)}"
+        key = (told.mib, told.basis, eta.seconds, eta.text)
+        reason = self._reasons.get(key)
+        if reason is None:
+            reason = f"installed, {_cold_words(eta)}, {_place_words(snapshot, plan, told)}"
+            self._reasons[key] = reason
+        return reason
 
     def _told(self, plan: LoadPlan) -> VramNeed:
         """The need on the cards of the plan; machines that are alike have it in common."""

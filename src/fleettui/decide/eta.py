@@ -79,7 +79,8 @@ def evict_cost_s(vram_bytes: Maybe[int], idle_s: Maybe[float], rate_bytes_s: flo
 
     Not known when it was used: as if this moment.
     """
-    load = estimate_load(vram_bytes, rate_bytes_s).seconds
-    load_s = START_S if isinstance(load, Unknown) else load
+    load_s = START_S
+    if not isinstance(vram_bytes, Unknown):
+        load_s += vram_bytes / (rate_bytes_s or DISK_BYTES_S)
     unused_s = 0.0 if isinstance(idle_s, Unknown) else max(0.0, idle_s)
     return RECENT_USE * load_s * float(2.0 ** (-unused_s / HALF_LIFE_S))

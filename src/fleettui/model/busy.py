@@ -37,6 +37,8 @@ def find_busy_signs(
     snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
 ) -> tuple[BusySign, ...]:
     """All signs that `copy` (None: anything on the engine) works now; empty: none was seen."""
+    if engine.load is None and isinstance(engine.running, Unknown) and isinstance(engine.waiting, Unknown):
+        return tuple(_weak_signs(snapshot, engine, copy, now))  # Ollama: it counts nothing
     found = _counted(engine)
     if not found and not _counts(engine):
         found = _weak_signs(snapshot, engine, copy, now)
@@ -98,17 +100,17 @@ def _weak_signs(
     snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
 ) -> list[BusySign]:
     found = []
-    others = known_or(count_others(snapshot, engine, now), 0)
-    copies, cards, busy = _copies(engine, copy), set[int](), list[int]()
+    others = 0 if snapshot.sockets is None else known_or(count_others(snapshot, engine, now), 0)
     if others or _has_busy_card(snapshot):  # else nobody asks where the copies lie, which takes long
+        copies = _copies(engine, copy)
         cards = {index for item in copies for index in _cards_of(snapshot, engine, item)}
         busy = _busy_cards(snapshot, cards)
-    if others and not (not busy and cards and _rest(snapshot, cards) and _are_on_cards(copies)):
-        words = "connection" if others == 1 else "connections"
-        found.append(BusySign("connections", f"{others} {words} to its port"))
-    if busy:
-        words = "GPU" if len(busy) == 1 else "GPUs"
-        found.append(BusySign("gpu", f"{words} {', '.join(map(str, busy))} busy"))
+        if others and not (not busy and cards and _rest(snapshot, cards) and _are_on_cards(copies)):
+            words = "connection" if others == 1 else "connections"
+            found.append(BusySign("connections", f"{others} {words} to its port"))
+        if busy:
+            words = "GPU" if len(busy) == 1 else "GPUs"
+            found.append(BusySign("gpu", f"{words} {', '.join(map(str, busy))} busy"))
     if engine.uses and engine.kind == "ollama":
         used = [use.used_at for use in engine.uses if copy is None or use.name == copy.name]
         if used and 0 <= now - max(used) < JUST_USED_S:
