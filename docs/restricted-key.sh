@@ -19,7 +19,7 @@ case $token in
 esac
 digest=$(printf %s "${asked%"$token"}" | sha256sum) || refuse "no sha256sum on this machine"
 case ${digest%% *} in
-17df49d0afd69ec292182a63db12e36aa4135d0a83909dfd92ebb099e4a6b33a) exec /bin/sh -c "$asked" ;; # facts
+915faafbf6d02e82b2ef996419519fbc92775acd17f4098f507a5b4a74717736) exec /bin/sh -c "$asked" ;; # facts
 bad271424420501b09dd2ff0a6902ba1209da75ebd49833a3a1ac5e350beedf5) exec /bin/sh -c "$asked" ;; # gpu
 bd397236da4242a48e751e2f8ae68019d493f63df473544f819881d5bba61aee) exec /bin/sh -c "$asked" ;; # engine
 b37a7ce95ede31f0f7ab8d0c9600a0c1b51b57a906a7f7bd767a7fac23d21077) exec /bin/sh -c "$asked" ;; # doctor

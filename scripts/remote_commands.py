@@ -45,6 +45,7 @@ OCCASIONS: dict[When, str] = {
     "asked": "when you press `r` and there was none, and in `machines doctor`",
     "doctor": "only in `machines doctor`",
     "logs": "only in `fleettui logs MACHINE`",
+    "inventory": "only in `fleettui inventory collect`",
     "engine": "only where SSH forwarding is refused and a direct connection fails",
 }
 LOOP_TITLES: dict[LoopKind, str] = {

@@ -61,6 +61,10 @@ OWN_SAMPLES: Mapping[str, bytes] = {
     "listen": b"   0: 0100007F:2CAA 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0 0 1\n"
     b"   1: 00000000000000000000000001000000:2CAA 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 1\n",
     "times": b"2318-11-24T02:50:18.929807807+08:00\nTue, 10 Mar 2026 09:15:30 GMT\n0001-01-01T00:00:00Z\n",
+    "lscpu": b"Architecture:  x86_64\nCPU(s):  32\nModel name:  X\nThread(s) per core:  2\nCore(s) per socket:  8\nSocket(s):  2\n",
+    "core-ids": b"physical id\t: 0\ncore id\t\t: 0\nphysical id\t: 0\ncore id\t\t: 0\nphysical id\t: 1\ncore id\t\t: 0\n",
+    "profile": b"0, NVIDIA RTX 4000 Ada Generation, 20475, 8.9, 570.124.06\n1, NVIDIA GB10, [N/A], 12.1, 580.95.05\n",
+    "capabilities": b"8.9\n8.10\n12.0\n8\n[N/A]\n9.x\n",
     "powershell": b"\xff\xfe" + "#< CLIXML\r\n0, GPU-a, NVIDIA X\r\n".encode("utf-16-le"),
     "tasks": b"Image Name                     PID Session Name\r\nnvidia-smi.exe  4242 Console  1  9,000 K\r\n",
     "request": b"17 stat gpu:index:name get:11434/api/ps",

@@ -37,6 +37,7 @@ from fleettui.probes import (
     frames,
     loops,
     lsblk,
+    lscpu,
     machine_logs,
     memory,
     memory_details,
@@ -50,6 +51,7 @@ from fleettui.probes import (
     nvidia_xid,
     nvidia_xml,
     processes,
+    profile,
     sockets,
     system,
     windows,
@@ -326,6 +328,10 @@ READERS: tuple[Reader, ...] = (
     R("clock.parse_epoch", lambda g: clock.parse_epoch(g.a), CLOCK, (lambda n: n + 1.0,)),
     R("clock.find_skew_s", lambda g: clock.find_skew_s(g.a, 1.79e9, 1.79e9 + 1), CLOCK,
       why_any_number="a difference to our clock"),
+    # -- the profile
+    R("lscpu.parse_cores", lambda g: lscpu.parse_cores(g.a), "own/lscpu own/core-ids", why_any_number="cores times sockets"),
+    R("profile.parse_cards", lambda g: profile.parse_cards(g.a, g.code), f"own/profile {SMI}15 own/hung", (lambda n: (2 * n + 1024) // 2048,)),
+    R("profile.parse_capability", each_line(profile.parse_capability), "own/capabilities"),
     # -- the doctor
     R("doctor.parse_who", lambda g: doctor.parse_who(g.a), "own/who"),
     R("doctor.parse_journal", lambda g: doctor.parse_journal(g.a, g.code), "own/journal",

@@ -163,6 +163,27 @@ def _blocks(machine: SimulatedMachine, now: float) -> str:
     return json.dumps({"blockdevices": rows}, indent=3)
 
 
+def _cores(machine: SimulatedMachine, now: float) -> str:
+    """lscpu; two threads a core, on ARM one."""
+    threads = machine.plan.host.threads
+    per_core = 2 if machine.plan.host.cpu and threads % 2 == 0 else 1
+    rows = {
+        "Architecture": machine.plan.host.arch,
+        "CPU(s)": threads,
+        "Thread(s) per core": per_core,
+        "Core(s) per socket": threads // per_core,
+        "Socket(s)": 1,
+    }
+    return "".join(f"{label + ':':<40} {value}\n" for label, value in rows.items())
+
+
+def _drives(machine: SimulatedMachine, now: float) -> str:
+    """lsblk without what lies on the disks."""
+    rows = json.loads(_blocks(machine, now))["blockdevices"]
+    kept = [{key: row[key] for key in ("name", "size", "rota")} for row in rows]
+    return json.dumps({"blockdevices": [{"name": "zram0", "size": 0, "rota": False}, *kept]}, indent=3)
+
+
 def _runtime(machine: SimulatedMachine, now: float) -> str:
     return "Docker version 28.5.1, build e180ab8\n"
 
@@ -231,6 +252,8 @@ FACTS: dict[str, Callable[[SimulatedMachine, float], str]] = {
     "links": _cards,
     "blocks": _blocks,
     "runtime": _runtime,
+    "cores": _cores,
+    "drives": _drives,
     "clock": _clock,
     "servers": _servers,
 }

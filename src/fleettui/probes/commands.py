@@ -26,7 +26,7 @@ from fleettui.probes.loops_sockets import COMMAND_KEPT, LISTENING_KEPT, SERVERS_
 
 When = Literal[
     "tick", "memory", "sockets", "disks", "processes", "minute", "settings", "condition", "amd tool",
-    "connection", "driver", "asked", "doctor", "engine", "logs",
+    "connection", "driver", "asked", "doctor", "engine", "logs", "inventory",
 ]  # fmt: skip
 """How often; each has a period or an occasion in fleet/needs.py and in scripts/remote_commands.py."""
 
@@ -180,6 +180,15 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
         limit_s=2,
         note="the first of them that is there and answers",
     ),
+    RemoteCommand(
+        "facts",
+        "cores",
+        "inventory",
+        ("lscpu", "grep -E … /proc/cpuinfo"),
+        limit_s=3,
+        note="grep only where there is no lscpu",
+    ),
+    RemoteCommand("facts", "drives", "inventory", ("lsblk -J -b -d -o NAME,SIZE,ROTA",), limit_s=2),
     # -- gpu
     RemoteCommand(
         "gpu",
@@ -195,7 +204,10 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
         "gpu", "tool", "tick", note="only with `nvidia_smi:` in the machine's file: looks whether it is there"
     ),
     RemoteCommand(
-        "gpu", "wake", "tick", note="only with `wake: true` in the machine's file; runs nothing itself"
+        "gpu",
+        "wake",
+        "tick",
+        note="only with `wake: true` in the machine's file, and in `inventory collect`; runs nothing itself",
     ),
     RemoteCommand(
         "gpu",

@@ -2,7 +2,8 @@
 
 On each tick, no fork: `stat load uptime mem net`. Files only, no fork: `cgroup arc psi swaps links host os`.
 Tools, each with a time limit: `disks` (df), `blocks` (lsblk), `cpu` (grep), `runtime` (docker …), `uname`,
-`clock` (date), `sockets` (awk), `servers` (ps), `ollama` (tr, systemctl). A tool that hangs costs this loop
+`clock` (date), `sockets` (awk), `servers` (ps), `ollama` (tr, systemctl); for a profile `cores` (lscpu) and
+`drives` (lsblk). A tool that hangs costs this loop
 its limit, so the limits stay below the 6 s after which a silent machine counts as offline. Every section
 answers on any system: what is not there gives an exit code and no payload.
 """
@@ -158,6 +159,13 @@ _TOOLS = r"""
     done;
     add runtime $r "$v";;
   clock) v=$(exec date +%s.%N </dev/null); add clock $? "$v";;
+  cores)
+    v=$(exec ${T:+$T 3} lscpu </dev/null); r=$?;
+    [ -n "$v" ] || [ $r -eq 124 ] || {
+      v=$(exec ${T:+$T 3} grep -E "^(physical id|core id)" /proc/cpuinfo </dev/null); r=$?;
+    };
+    add cores $r "$v";;
+  drives) v=$(exec ${T:+$T 2} lsblk -J -b -d -o NAME,SIZE,ROTA </dev/null); add drives $? "$v";;
 """  # noqa: E501 - one regular expression
 
 FACTS_LOOP = (
