@@ -38,6 +38,7 @@ class Board:
     """Mutable, and never seen outside of this folder."""
 
     __slots__ = (
+        "_suits",
         "bounds",
         "by_ram",
         "catalog",
@@ -78,6 +79,7 @@ class Board:
         self.roots: Mapping[str, str] = {}
         """As in the queue that fills it."""
         self.bounds: dict[str, Bounds] = {}
+        self._suits: dict[Bounds, list[int]] = {}
 
     def bounds_of(self, role: PlanRole) -> Bounds:
         """Remembered."""
@@ -89,6 +91,12 @@ class Board:
     def suits(self, role: PlanRole) -> list[int]:
         """Kinds of GPUs that pass all bounds of a role."""
         bounds = self.bounds_of(role)
+        found = self._suits.get(bounds)
+        if found is None:
+            found = self._suits[bounds] = self._find_suits(bounds)
+        return found
+
+    def _find_suits(self, bounds: Bounds) -> list[int]:
         return [place for place, kind in enumerate(self.pool.kinds) if not failing(bounds, *kind)]
 
     def candidates(self, role: PlanRole) -> Iterator[int]:

@@ -106,7 +106,7 @@ def summarize(bounds: Bounds, tally: Tally) -> str:
             parts += [f"{taken} taken by {with_counts(tally.takers)}"] if taken else []
             parts += [f"{count - taken} beside taken ones"] if count > taken else []
         elif code == "excluded":
-            parts.append(f"{count} on nodes in {with_counts(tally.away)}")
+            parts.append(f"{count} excluded ({with_counts(tally.away)})")
         else:
             parts.append(summary_part(code, count, bounds))
     return f"{plural(len(tally.misses), 'GPU')}: {', '.join(parts)}"

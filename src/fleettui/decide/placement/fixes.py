@@ -92,7 +92,7 @@ def find_fixes(
         off = [miss for item, miss in alone if miss.codes[0] == "disabled"]
         found += [f"if {off[0].node}/{off[0].gpu_index} were enabled"] if off else []
         away = [(item, miss) for item, miss in alone if miss.codes[0] == "excluded"]
-        found += [f"if {away[0][1].node} were back from {away[0][0].node.unavailable}"] if away else []
+        found += [f"if {away[0][1].node} were available ({away[0][0].node.unavailable})"] if away else []
         small = [
             (item, miss)
             for item, miss in alone

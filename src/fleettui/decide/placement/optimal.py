@@ -102,22 +102,38 @@ class _Keeper:
         return self._sets.get(copy, ()) if rank is None else (rank,)
 
     def keep_all(self) -> None:
-        """One role after another."""
+        """One role after another; again where a search was cut short: moves may have made room."""
         for role in self._queue.roles:
-            if not role.gpu:
+            self._keep_role(role)
+        if not self.is_exact:
+            self._failed.clear()
+            for role in self._queue.roles:
+                self._keep_role(role)
+
+    def _keep_role(self, role: PlanRole) -> None:
+        if not role.gpu:
+            return
+        if role.share_with is not None:
+            self._keep_shares(role, self._queue.roots[role.name])
+            return
+        keep = self._keep_single if role.gpus == 1 else self._keep_set
+        for copy in range(role.count):
+            if self.ranks_of((role.name, copy)):
                 continue
-            if role.share_with is not None:
-                root = self._queue.roots[role.name]
-                for copy in range(role.count):
-                    if self.ranks_of((root, copy)) and not self._share((root, copy), role):
-                        self.refused.add((role.name, copy))
+            self._groups[role.name, copy] = (role,)
+            if not keep((role.name, copy), role):
+                del self._groups[role.name, copy]
+                return  # the next copy of it asks for the same
+
+    def _keep_shares(self, role: PlanRole, root: str) -> None:
+        for copy in range(role.count):
+            target = (root, copy)
+            if not self.ranks_of(target) or role in self._groups[target]:
                 continue
-            keep = self._keep_single if role.gpus == 1 else self._keep_set
-            for copy in range(role.count):
-                self._groups[role.name, copy] = (role,)
-                if not keep((role.name, copy), role):
-                    del self._groups[role.name, copy]
-                    break  # the next copy of it asks for the same
+            if self._share(target, role):
+                self.refused.discard((role.name, copy))
+            else:
+                self.refused.add((role.name, copy))
 
     def _keep_single(self, copy: Copy, role: PlanRole) -> bool:
         kinds = self._kinds((role,))
