@@ -29,8 +29,20 @@ else:
 
     def replace(record, /, **changes):
         """A record like `record` with some fields changed. Raises TypeError for an unknown field."""
-        values = dict(zip(record.__slots__, record._values(record), strict=True))
-        return type(record)(**(values | changes))
+        cls = type(record)
+        places = _PLACES.get(cls)
+        if places is None:
+            places = _PLACES[cls] = {name: place for place, name in enumerate(cls.__slots__)}
+        values = list(record._values(record))
+        try:
+            for name, value in changes.items():
+                values[places[name]] = value
+        except KeyError as error:
+            raise TypeError(f"{cls.__name__} has no field {error}") from None
+        return cls(*values)
+
+    _PLACES = {}
+    """Class -> name of a field -> its place."""
 
 
 __all__ = ["dataclass", "field", "replace"]
