@@ -7,6 +7,14 @@ from operator import is_
 from fleettui.model.gpu import GpuReading, ProcessesReading
 from fleettui.model.readings import CopyPlace, EngineReading
 from fleettui.model.residency import find_places
+from fleettui.model.unknown import Maybe, Unknown
+
+
+def _essence(engine: EngineReading) -> tuple[object, ...]:
+    """What decides about places: expiries and uses move all the time and do not."""
+    if isinstance(engine.loaded, Unknown):
+        return (engine.port,)
+    return (engine.port, *[(copy.name, copy.digest, copy.vram_bytes) for copy in engine.loaded])
 
 
 class Places:
@@ -16,7 +24,8 @@ class Places:
         self._found: tuple[CopyPlace, ...] = ()
         self._processes: ProcessesReading | None = None
         self._engines: tuple[EngineReading, ...] = ()
-        self._card_count = 0
+        self._cards: tuple[Maybe[str], ...] = ()
+        self._copies: list[tuple[object, ...]] = []
 
     def find(
         self, gpu: GpuReading | None, processes: ProcessesReading | None, engines: tuple[EngineReading, ...]
@@ -24,14 +33,15 @@ class Places:
         """Places of the copies; the same object while nothing of it changed."""
         if gpu is None or processes is None:
             return self._found
-        if (
-            processes is self._processes
-            and len(gpu.cards) == self._card_count
-            and len(engines) == len(self._engines)
-            and all(map(is_, engines, self._engines))
-        ):
+        cards = tuple([card.uuid for card in gpu.cards])
+        is_known = processes is self._processes and cards == self._cards
+        if is_known and len(engines) == len(self._engines) and all(map(is_, engines, self._engines)):
             return self._found
-        self._processes, self._engines, self._card_count = processes, engines, len(gpu.cards)
+        copies = list(map(_essence, engines))
+        is_known = is_known and copies == self._copies
+        self._processes, self._engines, self._cards, self._copies = processes, engines, cards, copies
+        if is_known:
+            return self._found
         found = find_places(gpu, processes, engines)
         self._found = self._found if found == self._found else found
         return self._found
