@@ -6,37 +6,38 @@ from fleettui.model.catalog import EMPTY_CATALOG, Catalog, find_in_catalog
 from fleettui.model.gpu import GpuCard, GpuReading, condition_of
 from fleettui.model.placement import Capability, PlanGpu, PlanNode
 from fleettui.model.placement_answers import LoadedCopy
-from fleettui.model.profile import KIB_OF_GIB, MIB_OF_GIB, Profile, nearest
-from fleettui.model.record import replace
+from fleettui.model.profile import KIB_OF_GIB, MIB_OF_GIB, Profile, ProfileGpu, nearest
+from fleettui.model.residency import cards_of
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.model.vram import card_memory, has_no_gpu
+from fleettui.probes.profile import parse_capability
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 NO_PROFILE = "no profile"
+"""Nobody knows what the machine is made of."""
 _BYTES_OF_GIB = 1 << 30
 _NO_CAPABILITY = Unknown("the driver does not tell compute capabilities")
+_AMD = Unknown("AMD's cards have no compute capability")
+_OF_ITS_GPU = Unknown("it is its GPU's memory, and counts there")
 _DRAINS = {"running": "draining", "blocked": "draining", "drained": "drained"}
 """What a drain that is in force is called; one that is planned, failed or cancelled keeps nothing out."""
 
 
 def plan_node(machine: MachineSnapshot, profile: Profile | None = None) -> PlanNode:
     """What was read of a machine now; what was not is from its stored profile. Without either: no profile."""
-    gpus = _live_gpus(machine)
-    stored = None if profile is None else node_of_profile(profile)
-    if gpus is None and stored is not None and profile is not None and not isinstance(profile.gpus, Unknown):
-        gpus = _with_disabled(stored.gpus, machine.machine.disabled_gpus)
-    ram = _live_ram(machine)
-    if isinstance(ram, Unknown) and stored is not None:
-        ram = stored.memory_gb
+    gpus = _live_gpus(machine, profile)
+    if gpus is None and profile is not None and not isinstance(profile.gpus, Unknown):
+        gpus = _stored_gpus(profile.gpus, machine.machine.disabled_gpus)
+    has_cpu = machine.machine.document.get("cpu_roles") is not False
     return PlanNode(
         machine.name,
-        ram,
+        _ram(machine, profile),
         gpus or (),
-        machine.machine.document.get("cpu_roles") is not False and (stored is None or stored.cpu_roles),
+        has_cpu and (profile is None or profile.takes_cpu_roles),
         why_unavailable(machine) or (NO_PROFILE if gpus is None else ""),
         machine.health == "offline",
     )
@@ -52,22 +53,10 @@ def plan_nodes(
 
 def node_of_profile(profile: Profile) -> PlanNode:
     """A machine of an inventory; cards whose memory is not known are left out."""
-    if isinstance(profile.gpus, Unknown):
-        return PlanNode(
-            profile.name, _whole(profile.memory_gb), (), profile.takes_cpu_roles, unavailable=NO_PROFILE
-        )
-    gpus = tuple(
-        PlanGpu(
-            gpu.index,
-            "GPU" if isinstance(gpu.name, Unknown) else gpu.name,
-            int(gpu.memory_gb),
-            gpu.compute_cap,
-            gpu.is_disabled,
-        )
-        for gpu in profile.gpus
-        if not isinstance(gpu.memory_gb, Unknown)
-    )
-    return PlanNode(profile.name, _whole(profile.memory_gb), gpus, profile.takes_cpu_roles)
+    gpus = None if isinstance(profile.gpus, Unknown) else _stored_gpus(profile.gpus)
+    ram = _profile_ram(profile)
+    unavailable = NO_PROFILE if gpus is None else ""
+    return PlanNode(profile.name, ram, gpus or (), profile.takes_cpu_roles, unavailable)
 
 
 def why_unavailable(machine: MachineSnapshot) -> str:
@@ -79,28 +68,46 @@ def why_unavailable(machine: MachineSnapshot) -> str:
     return "" if machine.maintenance is None else "maintenance"
 
 
+def plan_notes(machine: MachineSnapshot, profile: Profile | None = None) -> tuple[str, ...]:
+    """What is odd about its node: left out, or taken from an old profile. For the warnings of a plan."""
+    if why_unavailable(machine):
+        return ()
+    name, reading = machine.name, machine.gpu
+    if _live_gpus(machine, profile) is None:
+        why = "" if reading is None or reading.problem is None else f" ({reading.problem.text})"
+        if machine.link.state != "up" and profile is not None and not why:
+            return ()  # told of every offline node
+        is_stored = profile is not None and not isinstance(profile.gpus, Unknown)
+        what = "planned by its stored profile" if is_stored else "there is no stored profile of it"
+        return (f"{name}: its GPUs are not known now{why}; {what}",)
+    notes = []
+    cards = () if reading is None else reading.cards
+    for card in cards:
+        if card.fault is not None:
+            notes.append(f"{name}: GPU {card.index} is faulty ({card.fault.text}); planned without it")
+        elif isinstance(_card_mib(machine, card), Unknown):
+            notes.append(f"{name}: nobody knows the memory of GPU {card.index}; planned without it")
+        elif card.is_mig or card.mig:
+            notes.append(f"{name}: MIG is on; GPU {card.index} is planned as the largest of its instances")
+    missing = sorted(_by_index(profile).keys() - {card.index for card in cards})
+    notes += [f"{name}: GPU {index} of its profile is missing; planned without it" for index in missing]
+    return tuple(notes)
+
+
 def loaded_copies(machine: MachineSnapshot, catalog: Catalog = EMPTY_CATALOG) -> tuple[LoadedCopy, ...]:
     """What is loaded on a machine now, by ids of the catalog where it has them."""
     found = []
     for engine in machine.engines:
         for copy in () if isinstance(engine.loaded, Unknown) else engine.loaded:
-            if copy.state == "stopping":
+            if copy.state not in ("loaded", "loading"):
                 continue
             known = find_in_catalog(catalog, copy.name)
-            cards = next(
-                (
-                    place.cards
-                    for place in machine.places or ()
-                    if place.port == engine.port and place.name == copy.name
-                ),
-                (),
-            )
             size = copy.size_bytes
             found.append(
                 LoadedCopy(
                     machine.name,
                     copy.name if known is None else known.id,
-                    cards,
+                    cards_of(machine, engine, copy),
                     engine.kind,
                     size if isinstance(size, Unknown) else size / _BYTES_OF_GIB,
                 )
@@ -108,27 +115,47 @@ def loaded_copies(machine: MachineSnapshot, catalog: Catalog = EMPTY_CATALOG) ->
     return tuple(found)
 
 
-def _live_gpus(machine: MachineSnapshot) -> tuple[PlanGpu, ...] | None:
+def _live_gpus(machine: MachineSnapshot, profile: Profile | None) -> tuple[PlanGpu, ...] | None:
     """Cards as they were read last, without those at fault; None: nobody knows."""
     reading = machine.gpu
     if reading is None or not reading.cards:
         return () if has_no_gpu(machine) else None
+    stored = _by_index(profile)
     disabled = machine.machine.disabled_gpus
     found = []
     for card in reading.cards:
         total = _card_mib(machine, card)
         if card.fault is not None or isinstance(total, Unknown):
             continue
+        before = stored.get(card.index)
         found.append(
             PlanGpu(
                 card.index,
-                "GPU" if isinstance(card.name, Unknown) else card.name,
+                known_or(card.name, "GPU"),
                 nearest(total, MIB_OF_GIB),
-                _capability(reading, card),
-                card.index in disabled,
+                _capability(reading, card, before),
+                card.index in disabled or (before is not None and before.is_disabled),
             )
         )
     return tuple(found)
+
+
+def _by_index(profile: Profile | None) -> dict[int, ProfileGpu]:
+    return {} if profile is None else {gpu.index: gpu for gpu in known_or(profile.gpus, ())}
+
+
+def _stored_gpus(gpus: tuple[ProfileGpu, ...], disabled: tuple[int, ...] = ()) -> tuple[PlanGpu, ...]:
+    return tuple(
+        PlanGpu(
+            gpu.index,
+            known_or(gpu.name, "GPU"),
+            int(gpu.memory_gb),
+            gpu.compute_cap,
+            gpu.is_disabled or gpu.index in disabled,
+        )
+        for gpu in gpus
+        if not isinstance(gpu.memory_gb, Unknown)
+    )
 
 
 def _card_mib(machine: MachineSnapshot, card: GpuCard) -> Maybe[int]:
@@ -139,27 +166,36 @@ def _card_mib(machine: MachineSnapshot, card: GpuCard) -> Maybe[int]:
     return card_memory(machine, card).total_mib
 
 
-def _capability(reading: GpuReading, card: GpuCard) -> Maybe[Capability]:
-    """(8, 10) of `8.10`."""
+def _capability(reading: GpuReading, card: GpuCard, before: ProfileGpu | None) -> Maybe[Capability]:
+    """As the driver tells it now, else as the profile of the same card has it."""
+    if card.vendor == "amd":
+        return _AMD
     condition = condition_of(reading, card)
-    if condition is None or isinstance(condition.compute_cap, Unknown):
-        return _NO_CAPABILITY
-    major, _, minor = condition.compute_cap.strip().partition(".")
-    if not (major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit()):
-        return _NO_CAPABILITY
-    return int(major), int(minor)
+    told: Maybe[Capability] = _NO_CAPABILITY
+    if condition is not None and not isinstance(condition.compute_cap, Unknown):
+        told = parse_capability(condition.compute_cap)
+    if not isinstance(told, Unknown) or before is None:
+        return told
+    names = (card.name, before.name)
+    is_same = names[0] == names[1] or any(isinstance(name, Unknown) for name in names)
+    return before.compute_cap if is_same else told
 
 
-def _live_ram(machine: MachineSnapshot) -> Maybe[int]:
-    """GiB, as read; else as its file says."""
+def _ram(machine: MachineSnapshot, profile: Profile | None) -> Maybe[int]:
+    """GiB, as read; else as its profile has it, else as its file says. One memory counts once."""
+    cards = () if machine.gpu is None else machine.gpu.cards
+    if any(card.is_unified for card in cards):
+        return _OF_ITS_GPU
     if machine.memory is not None and not isinstance(machine.memory.usable_kib, Unknown):
         return nearest(machine.memory.usable_kib, KIB_OF_GIB)
-    return _whole(machine.machine.ram_gb)
+    return _whole(machine.machine.ram_gb) if profile is None else _profile_ram(profile)
+
+
+def _profile_ram(profile: Profile) -> Maybe[int]:
+    if any(gpu.is_unified for gpu in known_or(profile.gpus, ())):
+        return _OF_ITS_GPU
+    return _whole(profile.memory_gb)
 
 
 def _whole(value: Maybe[float]) -> Maybe[int]:
     return value if isinstance(value, Unknown) else int(value)
-
-
-def _with_disabled(gpus: tuple[PlanGpu, ...], disabled: tuple[int, ...]) -> tuple[PlanGpu, ...]:
-    return tuple(replace(gpu, disabled=True) if gpu.index in disabled else gpu for gpu in gpus)
