@@ -39,7 +39,10 @@ def plan_lines(
     needs = {role.name: role.min_vram_gb for role in roles}
     ordered = sorted(nodes, key=lambda node: natural_key(node.name))
     page = _Page(plan, needs, ordered, total, glyphs)
-    lines: list[Cells] = [*_wrapped(_headline(plan, ordered, comparison), "", total, "strong"), ()]
+    lines: list[Cells] = _wrapped(_headline(plan, ordered), "", total, "strong")
+    if comparison is not None:
+        lines += _wrapped(comparison_text(comparison), "", total, "dim")
+    lines.append(())
     for node in ordered:
         lines += page.node_lines(node)
     lines += page.unplaced_lines()
@@ -56,19 +59,22 @@ def plan_lines(
     ]
 
 
-def _headline(plan: PlacementPlan, nodes: list[PlanNode], comparison: PlanComparison | None) -> str:
-    """`plan: 6 of 8 copies placed, 4 of 6 GPUs taken (greedy 4, optimal 5 copies on GPUs)`."""
+def _headline(plan: PlacementPlan, nodes: list[PlanNode]) -> str:
+    """`plan: 6 of 8 copies placed, 4 of 6 GPUs taken`."""
     placed = len(plan.assignments)
     taken = {(item.node, index) for item in plan.assignments for index in item.gpus}
     excluded = {item.node for item in plan.excluded_nodes}
     gpus = [gpu for node in nodes if node.name not in excluded for gpu in node.gpus if not gpu.disabled]
     text = f"plan: {placed} of {count(placed + plan.missing, 'copy', 'copies')} placed"
     text += f", {len(taken)} of {count(len(gpus), 'GPU')} taken"
-    if comparison is None:
-        return text if plan.method == "greedy" else f"{text} ({plan.method})"
-    best = comparison.optimal.method
-    text += f"; copies on GPUs: greedy {comparison.greedy_copies}, {best} {comparison.optimal_copies}"
-    return f"{text}; this is the {plan.method} plan"
+    return text if plan.method == "greedy" else f"{text} ({plan.method})"
+
+
+def comparison_text(comparison: PlanComparison) -> str:
+    """`copies on GPUs: greedy 54, optimal 60 (6 more)`."""
+    more = comparison.optimal_copies - comparison.greedy_copies
+    text = f"copies on GPUs: greedy {comparison.greedy_copies}, {comparison.optimal.method} "
+    return f"{text}{comparison.optimal_copies}" + (f" ({more} more)" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +100,7 @@ class _Page:
             lines += self._gpu_lines(gpu, [item for item in mine if gpu.index in item.gpus])
         on_cpu = [item for item in mine if not item.gpus]
         if on_cpu:
-            head = (
-                Cell(f"  {fit('CPU', self._name_width() + 4 + 8 + _BAR + 2, self.glyphs.ellipsis)}", "dim"),
-            )
+            head = (Cell(f"  {fit('CPU', self._name_width() + _BAR + 15, self.glyphs.ellipsis)}", "dim"),)
             lines += self._copies(head, on_cpu, None)
         return lines
 
