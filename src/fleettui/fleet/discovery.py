@@ -17,6 +17,8 @@ from fleettui.probes.engines import PROBES
 
 AGAIN_S = 600.0
 """A port that was no engine is asked again after this, and once it was closed in between."""
+LOOK_AGAIN_S = 10.0
+"""Nothing new listens, but a port may be due again, or a declared engine has answered by now."""
 TIMEOUT_S = 3.0
 MOST_PATHS = 6
 """GETs to one port."""
@@ -35,12 +37,19 @@ class EngineDiscovery:
         self._asked_at: dict[int, float] = {}
         self._found: dict[int, EngineKind] = {}
         self._is_looking = False
+        self._seen: tuple[object, object] = (None, None)
+        self._seen_at = 0.0
 
     def is_due(self) -> bool:
         """Something is to be asked, or what was found is gone. What is gone is forgotten now."""
-        sockets = self._record.facts.sockets
+        sockets, servers = self._record.facts.sockets, self._record.facts.servers
         if sockets is None or self._is_looking:
             return False
+        now = self._clock()
+        is_news = self._seen[0] is not sockets or self._seen[1] is not servers
+        if not is_news and 0 <= now - self._seen_at < LOOK_AGAIN_S:
+            return False
+        self._seen, self._seen_at = (sockets, servers), now
         listening = {item.port for item in sockets.listening}
         if not sockets.is_cut:
             for port in [port for port in self._asked_at if port not in listening]:

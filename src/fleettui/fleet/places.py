@@ -7,7 +7,7 @@ from operator import is_
 from fleettui.model.gpu import GpuReading, ProcessesReading
 from fleettui.model.readings import CopyPlace, EngineReading
 from fleettui.model.residency import find_places
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Unknown
 
 
 def _essence(engine: EngineReading) -> tuple[object, ...]:
@@ -24,7 +24,7 @@ class Places:
         self._found: tuple[CopyPlace, ...] = ()
         self._processes: ProcessesReading | None = None
         self._engines: tuple[EngineReading, ...] = ()
-        self._cards: tuple[Maybe[str], ...] = ()
+        self._card_count = 0
         self._copies: list[tuple[object, ...]] = []
 
     def find(
@@ -33,13 +33,15 @@ class Places:
         """Places of the copies; the same object while nothing of it changed."""
         if gpu is None or processes is None:
             return self._found
-        cards = tuple([card.uuid for card in gpu.cards])
-        is_known = processes is self._processes and cards == self._cards
-        if is_known and len(engines) == len(self._engines) and all(map(is_, engines, self._engines)):
+        is_known = len(gpu.cards) == self._card_count and len(engines) == len(self._engines)
+        is_same = is_known and processes is self._processes
+        if is_same and all(map(is_, engines, self._engines)):
             return self._found
+        is_known = is_known and processes == self._processes
         copies = list(map(_essence, engines))
         is_known = is_known and copies == self._copies
-        self._processes, self._engines, self._cards, self._copies = processes, engines, cards, copies
+        self._processes, self._engines, self._copies = processes, engines, copies
+        self._card_count = len(gpu.cards)
         if is_known:
             return self._found
         found = find_places(gpu, processes, engines)
