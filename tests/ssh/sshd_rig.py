@@ -286,6 +286,7 @@ class OllamaStandIn:
         self.gate = threading.Event()
         """Cleared: answers wait."""
         self.gate.set()
+        self._open: set[socket.socket] = set()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -294,7 +295,12 @@ class OllamaStandIn:
 
             def setup(self) -> None:
                 outer.connections += 1
+                outer._open.add(self.request)
                 super().setup()
+
+            def finish(self) -> None:
+                outer._open.discard(self.request)
+                super().finish()
 
             def do_GET(self) -> None:
                 outer.requests.append(self.path)
@@ -339,6 +345,9 @@ class OllamaStandIn:
         self.gate.set()
         self._server.shutdown()
         self._server.server_close()
+        for kept in tuple(self._open):  # as a server that ends does: nobody goes on asking it
+            with contextlib.suppress(OSError):
+                kept.shutdown(socket.SHUT_RDWR)
 
 
 class SshdRig:

@@ -76,7 +76,7 @@ def _pick(folders: Folders, query: RouteQuery | None, form: str) -> int:
 
 
 def _take_lease(folders: Folders, answer: PickAnswer, query: RouteQuery) -> None:
-    """As `route` does, so that who asks meanwhile is sent elsewhere first; without one the answer holds too."""
+    """As `route` does, so that who asks meanwhile is sent elsewhere; without one the answer holds too."""
     from fleettui.fleet.leasing import lease_candidate
     from fleettui.model.names import canonical_name
     from fleettui.store.database import StoreError

@@ -7,48 +7,20 @@ really ask (how often).
 from __future__ import annotations
 
 import hashlib
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
-from fleettui.model.record import dataclass
+from fleettui.probes.commands_logs import LOGS_COMMANDS
 from fleettui.probes.engines.ollama_environment import NAMES
 from fleettui.probes.loops import LoopKind, loop_command
 from fleettui.probes.loops_amd import AMD_TOOL_LIMIT_S, HWMON_FILES, SYSFS_FILES
 from fleettui.probes.loops_df import DF_LIMIT_S
 from fleettui.probes.loops_gpu import APPS_FIELDS, CONDITION_FIELDS, FAST_FIELDS, TOOL_LIMIT_S, XIDS_KEPT
-from fleettui.probes.loops_logs import (
-    DMESG_LINES_KEPT,
-    FILE_LINES_KEPT,
-    JOURNAL_LIMIT_S,
-    LOG_BYTES_KEPT,
-    LOG_FILES,
-)
 from fleettui.probes.loops_sockets import COMMAND_KEPT, LISTENING_KEPT, SERVERS_KEPT
+from fleettui.probes.remote_command import RemoteCommand, When
 
-When = Literal[
-    "tick", "memory", "sockets", "disks", "processes", "minute", "settings", "condition", "amd tool",
-    "connection", "driver", "asked", "doctor", "engine", "logs", "inventory",
-]  # fmt: skip
-"""How often; each has a period or an occasion in fleet/needs.py and in scripts/remote_commands.py."""
+__all__ = ["COMMANDS", "LOOP_KINDS", "STARTING", "RemoteCommand", "When", "loop_digest"]
 
 LOOP_KINDS: Final[tuple[LoopKind, ...]] = get_args(LoopKind)
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteCommand:
-    """One section of a loop."""
-
-    loop: LoopKind
-    section: str
-    """Its name in the script, without arguments."""
-    when: When
-    runs: tuple[str, ...] = ()
-    """Programs with their arguments; empty: the shell reads files itself, no process is started."""
-    reads: tuple[str, ...] = ()
-    """Files that the shell reads itself."""
-    limit_s: int | None = None
-    """After that the program is ended; None: it neither waits nor asks anybody."""
-    note: str = ""
-    """What a reader of the page should know, among it rights that are needed."""
 
 
 def _smi(fields: tuple[str, ...], query: str = "gpu") -> str:
@@ -321,7 +293,8 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
         ),
         limit_s=5,
         note="wget only where there is no curl; [::1] where nothing listens on 127.0.0.1; PATH is one of the "
-        "paths below; grep leaves of metrics the lines that are read; an API key is never given to these tools",
+        "paths below; grep leaves of metrics the lines that are read; an API key is never given to these "
+        "tools",
     ),
     # -- doctor
     RemoteCommand("doctor", "who", "doctor", ("id -un", "id -Gn"), limit_s=3),
@@ -344,48 +317,7 @@ COMMANDS: Final[tuple[RemoteCommand, ...]] = (
     RemoteCommand("doctor", "root", "doctor", reads=("/proc/mounts",)),
     RemoteCommand("doctor", "listen", "doctor", ("grep -h … /proc/net/tcp /proc/net/tcp6",), limit_s=3),
     RemoteCommand("doctor", "disks", "doctor", ("df -lPkT",), limit_s=DF_LIMIT_S),
-    # -- logs
-    RemoteCommand(
-        "logs",
-        "log",
-        "logs",
-        (
-            "journalctl -q --no-pager -F _SYSTEMD_UNIT",
-            "journalctl -q --no-pager -F CONTAINER_NAME",
-            "journalctl --no-pager -o short-iso --since …",
-            f"tail -c {LOG_BYTES_KEPT}",
-        ),
-        note=f"the first two, to find the units of engines, only without `--unit`, 5 s each; the third "
-        f"{JOURNAL_LIMIT_S} s; shows what this account may read",
-    ),
-    RemoteCommand(
-        "logs",
-        "follow",
-        "logs",
-        (
-            "journalctl -q --no-pager -F _SYSTEMD_UNIT",
-            "journalctl -q --no-pager -F CONTAINER_NAME",
-            "journalctl -f --no-tail --no-pager -o short-iso --since …",
-        ),
-        note="with `--follow`; runs until you end it, and ends with the connection",
-    ),
-    RemoteCommand(
-        "logs",
-        "dmesg",
-        "logs",
-        ("dmesg", f"tail -n {DMESG_LINES_KEPT}"),
-        limit_s=3,
-        reads=("/proc/uptime",),
-        note="only where the journal cannot be read or there is none",
-    ),
-    RemoteCommand(
-        "logs",
-        "logfiles",
-        "logs",
-        (f"tail -n {FILE_LINES_KEPT} …", "tail -c 100000"),
-        limit_s=3,
-        note=f"only where the journal cannot be read or there is none; {', '.join(LOG_FILES)}",
-    ),
+    *LOGS_COMMANDS,
 )
 
 STARTING: Final[tuple[RemoteCommand, ...]] = tuple(

@@ -2,8 +2,8 @@
 direct connection works.
 
 Section: `get:<port>/<path>`, one a request, answered as section `get`: the HTTP answer with status line and
-headers; of metrics only the lines that are read, out of 56 KB. Exit codes are curl's (7 refused, 28 too slow);
-127: neither tool is there; 64: no path of ours.
+headers; of metrics only the lines that are read, out of 56 KB. Exit codes are curl's (7 refused, 28 too
+slow); 127: neither tool is there; 64: no path of ours.
 """
 
 from __future__ import annotations

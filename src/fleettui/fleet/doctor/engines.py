@@ -71,9 +71,7 @@ def judge_engine(endpoint: EngineEndpoint, reading: EngineReading | None, limit_
     )
     told = ", ".join(part for part in (version, loaded, installed) if part) or "answers"
     if error and endpoint.api_key_env is not None and "api_key_env" in error:
-        return warned(
-            f"{told}; {error}", f"set {endpoint.api_key_env}, or leave api_key_env away"
-        )
+        return warned(f"{told}; {error}", f"set {endpoint.api_key_env}, or leave api_key_env away")
     if error:
         return warned(f"{told}; {error}", f"see {title}'s log (journalctl -u {endpoint.kind})")
     return passed(f"{told}{_WAYS[reading.path]}")

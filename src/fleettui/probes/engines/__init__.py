@@ -42,4 +42,4 @@ REMOTE_LINES: Mapping[str, tuple[str, ...]] = {
         question.path for probe in PROBES.values() for question in probe.questions if question.line_starts
     )
 }
-"""What the lines begin with that the machine's own tools leave of an answer, by path; of the others all stays."""
+"""What the lines begin with that the machine's own tools leave of an answer, by path; of others all stays."""
