@@ -85,3 +85,9 @@ ENGINES = Needs(facts=False, rates=False, disks=False, gpu=False, processes=Fals
 
 CHOOSING = Needs(rates=False, disks=False, processes=False, condition=False)
 """What an operator chooses a machine by: free VRAM, models, whether it is well."""
+
+PLANNING = Needs(rates=False, disks=False, processes=False, engines=False)
+"""What a machine is made of; the condition of its cards tells their compute capability."""
+
+PLANNING_CHANGES = replace(PLANNING, processes=True, engines=True)
+"""What is loaded, too, and on which cards."""

@@ -79,7 +79,8 @@ def diff_loaded(loaded: Iterable[LoadedCopy], after: PlacementPlan, loading: Loa
             if (item.role, item.copy) in found:
                 continue
             models = (loading.models[item.role],) if item.role in loading.models else item.models_fitting
-            match = next((one for one in left if one.model in models and is_match(one, item)), None)
+            fitting = [one for one in left if one.model in models and is_match(one, item)]
+            match = min(fitting, key=lambda one: models.index(one.model), default=None)
             if match is not None:
                 left.remove(match)
                 found[item.role, item.copy] = match
