@@ -124,7 +124,7 @@ def test_every_error_at_once_with_line_and_what_to_do() -> None:
     known = "pytorch, ollama, vllm, llamacpp, llamaswap, lmstudio, sglang"
     assert faults(WRONG) == [
         f"{here}:2: engines.pytorch.min_cc: engines.pytorch.min_cc must be a compute capability; "
-        "write for example `min_cc: 8.9`.",
+        "write for example 8.9.",
         f"{here}:2: engines.pytorch.cpu: engines.pytorch.cpu must be true or false, not text; "
         "write `cpu: true`.",
         f"{here}:5: models.llama.kind: models.llama.kind must be one word in lower case; "
@@ -132,7 +132,7 @@ def test_every_error_at_once_with_line_and_what_to_do() -> None:
         f"{here}:6: models.llama.vram: models.llama.vram is no key that is read; "
         "write vram_gb if that is meant, else another word.",
         f"{here}:7: models.llama.min_cc: models.llama.min_cc must be a compute capability; "
-        "write for example `min_cc: 8.9`.",
+        "write for example 8.9.",
         f'{here}:8: models.llama.engines[2]: models.llama.engines[2] must be text; put it in quotes: "3".',
         f"{here}:8: models.llama.engines[1]: models.llama.engines[1] names the engine 'vlm', "
         "which is not known; write vllm, or add it under engines.",
@@ -168,7 +168,7 @@ def test_every_error_at_once_with_line_and_what_to_do() -> None:
         ("models: {a: {vram_gb: 0}}\n", ":1: models.a.vram_gb: models.a.vram_gb must be a number above 0; "
          "write `vram_gb: 6.5`."),
         ("models: {a: {min_cc: -1}}\n", ":1: models.a.min_cc: models.a.min_cc must be a compute capability; "
-         "write for example `min_cc: 8.9`."),
+         "write for example 8.9."),
         ("models: {a: {name: x}}\n", ":1: models.a.name: models.a.name is no key that is read; "
          "write names if that is meant, else another word."),
         ("models: {a: {}, b: {names: {vllm: a}}}\n", ":1: models.b.names.vllm: models.b.names.vllm gives the "

@@ -100,7 +100,7 @@ def test_every_error_at_once_with_line_key_and_what_to_do() -> None:
         "5:: roles.d.need is no key that is read; write needs if that is meant, else another word.",
         "5:: roles.d.share_with names the role 'chatt', which does not exist; write chat.",
         "6:: roles.e must be a map of keys; write `chat: {needs: {engine: vllm, min_vram_gb: 20}}`.",
-        "7:: roles.chat.needs.min_cc must be a compute capability; write for example `min_cc: 8.9`.",
+        "7:: roles.chat.needs.min_cc must be a compute capability; write for example 8.9.",
         "7:: roles.chat.needs.gpu must be true or false, not a number; write `gpu: false`.",
         "7:: roles.chat.needs.min_ram_gb must be a number without quotes or unit; write `min_ram_gb: 16`.",
         f"7:: roles.chat.needs.engine[1] names the engine 'tgi', which is not known; write one of {known}, "

@@ -26,7 +26,8 @@ CPUINFO = b"".join(b"processor\t: %d\nmodel name\t: AMD Ryzen 7 7700X\n" % numbe
 LSCPU = b"CPU(s):   16\nThread(s) per core:  2\nCore(s) per socket:  8\nSocket(s):  1\n"
 DRIVES = (
     b'{"blockdevices": [{"name":"nvme0n1","size":256060514304,"rota":false},'
-    b'{"name":"sda","size":"4000787030016","rota":"1"}, {"name":"loop0","size":4096,"rota":false}, {"name":"ram0","size":4096,"rota":false},'
+    b'{"name":"sda","size":"4000787030016","rota":"1"},'
+    b'{"name":"loop0","size":4096,"rota":false}, {"name":"ram0","size":4096,"rota":false},'
     b'{"name":"zram0","size":8589934592,"rota":false}, {"name":"sr0","size":1073741312,"rota":true},'
     b'{"name":"fd0","size":4096,"rota":true}, {"name":"sdb","size":0,"rota":true}]}'
 )

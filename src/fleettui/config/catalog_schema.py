@@ -26,7 +26,7 @@ def _read_capability(value: Any) -> Any:
     found = find_capability(value)
     if found is not None:
         return found
-    raise refuse("must be a compute capability; write for example `min_cc: 8.9`")
+    raise refuse("must be a compute capability; write for example 8.9")
 
 
 def _check_kind(value: str) -> str:
