@@ -101,6 +101,8 @@ def build_parser() -> Parser:
     _add_pick(commands, options)
     _add_maintenance(commands, options)
     _add_machines(commands, options)
+    _add_inventory(commands, options)
+    _add_placement(commands, options)
     _add_events(commands, options)
     _add_logs(commands, options)
     _add_config(commands, options)
@@ -247,6 +249,22 @@ def _add_maintenance(commands: Any, options: argparse.ArgumentParser) -> None:
     parser = _add(commands, "maintenance", options, "Take machines out of routing and bring them back.")
     verbs = parser.add_subparsers(dest="verb", metavar="on|off", required=True)
     add_maintenance_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
+
+
+def _add_inventory(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.inventory_grammar import add_inventory_verbs
+
+    parser = _add(commands, "inventory", options, "Measure the hardware of machines.")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    add_inventory_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog), _argument_type)
+
+
+def _add_placement(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.placement_grammar import add_placement_verbs
+
+    parser = _add(commands, "placement", options, "Plan which role belongs on which GPU.")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    add_placement_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog), _argument_type)
 
 
 def _add_config(commands: Any, options: argparse.ArgumentParser) -> None:

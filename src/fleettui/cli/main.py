@@ -18,7 +18,20 @@ if TYPE_CHECKING:
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 _TITLES = frozenset(
-    {"status", "route", "fit", "pick", "machines", "maintenance", "config", "events", "logs", "demo"}
+    {
+        "status",
+        "route",
+        "fit",
+        "pick",
+        "machines",
+        "inventory",
+        "placement",
+        "maintenance",
+        "config",
+        "events",
+        "logs",
+        "demo",
+    }
 )
 
 
@@ -117,6 +130,14 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.logs import logs_command
 
         return logs_command
+    if arguments.command == "inventory":
+        from fleettui.cli.inventory import inventory_command
+
+        return inventory_command
+    if arguments.command == "placement":
+        from fleettui.cli.placement import placement_command
+
+        return placement_command
     if arguments.command == "config":
         from fleettui.cli.config import config_command
 
