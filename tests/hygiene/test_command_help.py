@@ -14,7 +14,7 @@ from fleettui.cli.grammar import build_parser
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LONG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+LONG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
 def verbs_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

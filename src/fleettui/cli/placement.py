@@ -19,7 +19,7 @@ from fleettui.cli.placement_inputs import (
 from fleettui.decide.placement.diff import Loading, diff_loaded, diff_plans
 from fleettui.decide.placement.kinds import with_likely_models
 from fleettui.decide.placement.lint import lint
-from fleettui.decide.placement.optimal import compare
+from fleettui.decide.placement.optimal import compare, plan_optimal
 from fleettui.decide.placement.plan import plan
 from fleettui.decide.placement.sticky import plan_keeping
 from fleettui.decide.placement.what_if import lose_each_node
@@ -130,18 +130,17 @@ _SEE = "see: fleettui placement plan --help"
 def _make_plan(
     arguments: Namespace, inputs: PlanInputs, catalog: Catalog, previous: PlacementPlan | None
 ) -> tuple[PlacementPlan, PlanComparison | None]:
-    """With the comparison where the optimal plan was asked for, or would have more copies."""
+    """With how many copies the other way of planning would place, where that is shown."""
     nodes, roles, also = inputs.nodes, catalog.roles, arguments.include_unavailable
     comparison = None
     if previous is not None:
         planned = plan_keeping(previous, nodes, roles, catalog, include_unavailable=also)
-    elif arguments.optimal:
-        comparison = compare(nodes, roles, catalog, include_unavailable=also)
-        planned = comparison.optimal
+    elif arguments.diff or arguments.diff_loaded:
+        make = plan_optimal if arguments.optimal else plan
+        planned = make(nodes, roles, catalog, include_unavailable=also)
     else:
-        planned = plan(nodes, roles, catalog, include_unavailable=also)
-        if planned.missing and not arguments.diff and not arguments.diff_loaded:
-            comparison = compare(nodes, roles, catalog, include_unavailable=also)
+        comparison = compare(nodes, roles, catalog, include_unavailable=also)
+        planned = comparison.optimal if arguments.optimal else comparison.greedy
     return replace(planned, warnings=(*inputs.notes, *planned.warnings)), comparison
 
 
