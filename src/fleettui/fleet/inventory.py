@@ -32,6 +32,8 @@ from fleettui.probes.windows import NOT_SUPPORTED, is_windows_server
 FACTS_LIMIT_S = 15.0
 """Beyond what the tools of one question may take on the machine."""
 CARDS_LIMIT_S = TOOL_LIMIT_S + 5.0
+SPARE_S = 0.3
+"""Questions end so much before the machine's time is over: what was read by then counts."""
 _NOTHING = Section(127, b"")
 
 
@@ -70,7 +72,8 @@ async def collect_profiles(
     async def collect(machine: Machine) -> Collected:
         try:
             async with asyncio.timeout(deadline_s):
-                found = await _collect(machine, link_for(machine), clock)
+                until = time.monotonic() + deadline_s - SPARE_S
+                found = await _collect(machine, link_for(machine), clock, until)
         except TimeoutError:
             text = f"no answer within {deadline_s:g} s; give it more time: --deadline"
             found = Collected(machine.name, error=text)
@@ -87,14 +90,14 @@ async def collect_profiles(
         connector.close()
 
 
-async def _collect(machine: Machine, link: Link, clock: Callable[[], float]) -> Collected:
+async def _collect(machine: Machine, link: Link, clock: Callable[[], float], until: float) -> Collected:
     lost: list[LinkError] = []
     try:
         await link.open(lost.append)
         is_windows = is_windows_server(link.server_version)
         cards, (facts, silence) = await asyncio.gather(
-            _ask_windows_cards(link) if is_windows else _ask_cards(link, machine),
-            _no_facts() if is_windows else _ask_facts(link),
+            _ask_windows_cards(link, until) if is_windows else _ask_cards(link, machine, until),
+            _no_facts() if is_windows else _ask_facts(link, until),
         )
     finally:
         await link.close()
@@ -112,33 +115,35 @@ async def _collect(machine: Machine, link: Link, clock: Callable[[], float]) -> 
     return Collected(machine.name, profile, gaps)
 
 
-async def _ask_cards(link: Link, machine: Machine) -> CardsAnswer:
+async def _ask_cards(link: Link, machine: Machine, until: float) -> CardsAnswer:
     """What nvidia-smi says; once more without what an old driver refuses. Cards that sleep are woken."""
     loop = _Loop("gpu", link)
     before = ("wake",) if machine.nvidia_smi.path is None else (f"tool:{machine.nvidia_smi.path}", "wake")
     try:
         refused: tuple[str, ...] = ()
         while True:
-            answer = await loop.ask((*before, profile_section(refused)), CARDS_LIMIT_S)
+            answer = await loop.ask((*before, profile_section(refused)), _limit_s(CARDS_LIMIT_S, until))
             section = answer.get("gpu", _NOTHING)
             cards = parse_cards(section.payload, section.exit_code, refused)
             if not set(cards.refused) - set(refused):
                 return cards
             refused = tuple(dict.fromkeys((*refused, *cards.refused)))
-    except (_NoAnswer, LinkError) as error:
-        return CardsAnswer(Unknown(str(error)))
+    except _NoAnswer as error:
+        return CardsAnswer(Unknown(f"nvidia-smi: {error}"))
+    except LinkError as error:
+        return CardsAnswer(Unknown(error.text))
     finally:
         loop.close()
 
 
-async def _ask_facts(link: Link) -> tuple[dict[str, Section], str]:
+async def _ask_facts(link: Link, until: float) -> tuple[dict[str, Section], str]:
     """Sections of the facts loop, and why some are missing; disks again in a form that an old lsblk knows."""
     loop = _Loop("facts", link)
     facts: dict[str, Section] = {}
     try:
-        facts = await loop.ask(FACTS_SECTIONS, FACTS_LIMIT_S)
+        facts = await loop.ask(FACTS_SECTIONS, _limit_s(FACTS_LIMIT_S, until))
         if not facts.get("drives", _NOTHING).payload.lstrip().startswith(b"{"):
-            facts |= await loop.ask((SPARE_DISKS_SECTION,), FACTS_LIMIT_S)
+            facts |= await loop.ask((SPARE_DISKS_SECTION,), _limit_s(FACTS_LIMIT_S, until))
     except (_NoAnswer, LinkError) as error:
         return facts, str(error)
     finally:
@@ -150,15 +155,16 @@ async def _no_facts() -> tuple[dict[str, Section], str]:
     return {}, NOT_SUPPORTED
 
 
-async def _ask_windows_cards(link: Link) -> CardsAnswer:
+async def _ask_windows_cards(link: Link, until: float) -> CardsAnswer:
     answers: asyncio.Queue[Frame] = asyncio.Queue()
     feed = WindowsGpuFeed(answers.put_nowait, may_hang=True)
     await feed.open(link)
+    limit_s = _limit_s(CARDS_LIMIT_S, until)
     try:
         refused: tuple[str, ...] = ()
         while True:
             feed.ask((profile_section(refused),))
-            async with asyncio.timeout(CARDS_LIMIT_S):
+            async with asyncio.timeout(limit_s):
                 section = (await answers.get()).sections.get("gpu", _NOTHING)
             cards = parse_cards(section.payload, section.exit_code, refused)
             if not set(cards.refused) - set(refused):
@@ -168,9 +174,14 @@ async def _ask_windows_cards(link: Link) -> CardsAnswer:
     except LinkError as error:
         return CardsAnswer(Unknown(str(error)))
     except TimeoutError:
-        return CardsAnswer(Unknown(f"nvidia-smi.exe did not answer within {CARDS_LIMIT_S:g} s"))
+        return CardsAnswer(Unknown(f"nvidia-smi.exe did not answer within {limit_s:.0f} s"))
     finally:
         feed.close()
+
+
+def _limit_s(limit_s: float, until: float) -> float:
+    """Seconds for one question, within the machine's time."""
+    return max(0.0, min(limit_s, until - time.monotonic()))
 
 
 class _Loop:
@@ -191,7 +202,7 @@ class _Loop:
                 self._feed.ask(sections)
                 return (await self._waiting).sections
         except TimeoutError:
-            raise _NoAnswer(f"no answer within {limit_s:g} s") from None
+            raise _NoAnswer(f"no answer within {limit_s:.0f} s") from None
 
     def close(self) -> None:
         self._feed.close()
