@@ -50,7 +50,15 @@ def test_nearest_names_prefer_the_same_family() -> None:
     known = ["qwen3:8b", "llama3.1:8b", "llama3.1:70b-instruct", "mistral:7b", "LLAMA3.1:8b"]
     assert nearest_names("llama3.1:70b", known, 2) == ["llama3.1:70b-instruct", "llama3.1:8b"]
     assert nearest_names("lama3.1:8b", known, 1) == ["llama3.1:8b"]
-    assert nearest_names("xyz", known) == []
+    assert nearest_names("lama3.1:8b", known)[0] == "llama3.1:8b"
+
+
+def test_three_names_are_near_however_little_they_are_like_it() -> None:
+    known = ["phi4:14b", "qwen3:8b", "nomic-embed-text", "gpt-oss:20b"]
+    assert len(nearest_names("nothing:1b", known)) == 3
+    assert nearest_names("nothing:1b", known)[0] == "phi4:14b"
+    assert nearest_names("nothing:1b", known[:2]) == ["phi4:14b", "qwen3:8b"]
+    assert nearest_names("nothing:1b", []) == []
 
 
 SIZES = {

@@ -469,8 +469,8 @@ def test_a_model_is_unknown_only_when_every_approved_machine_answered_without_it
 
 def test_an_unknown_model_comes_with_the_nearest_names() -> None:
     snapshot = make_snapshot(installed=[make_installed("llama3.1:8b"), make_installed("qwen3:8b")])
-    assert ask(snapshot).nearest == ("llama3.1:8b",)
-    assert ask(snapshot, make_offline()).nearest == ("llama3.1:8b",)
+    assert ask(snapshot).nearest == ("llama3.1:8b", "qwen3:8b")
+    assert ask(snapshot, make_offline()).nearest == ("llama3.1:8b", "qwen3:8b")
     assert ask(resident(), min_free_vram_mib=10**6).nearest == ()
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,15 @@ def test_an_unknown_model_and_an_unreachable_fleet() -> None:
         lines_of(ask(make_snapshot(installed=[make_installed("llama3.1:8b")]), model="lama3.1:8b")) == UNKNOWN
     )
     assert lines_of(ask(make_offline(), model="llama3.1:8b")) == UNREACHABLE
+
+
+@pytest.mark.parametrize("long", [60, 85, 140])
+def test_free_stands_in_one_column_however_long_a_reason_is(long: int) -> None:
+    decision = decide_route(sample_fleet(), RouteQuery("qwen3:8b"), NOW)
+    first = decision.candidates[0]
+    candidates = (replace(first, reason=f"resident, as {'x' * long}"), replace(first, machine="b"))
+    lines = route_lines(replace(decision, candidates=candidates))[1 : len(candidates) + 1]
+    assert len({line.index("free ") for line in lines}) == 1
 
 
 def test_lines_can_be_cut() -> None:

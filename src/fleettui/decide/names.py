@@ -9,11 +9,11 @@ from fleettui.model.names import canonical_name, family_of, is_same_model, is_se
 __all__ = ["canonical_name", "family_of", "is_same_model", "is_served_as", "nearest_names"]
 
 _LEAST = 0.5
-"""Likeness from which on a name is worth showing."""
+"""Likeness from which on it is computed exactly; names that are less like come behind all others."""
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """Up to `count` known names most like `name`, best first: same family first, then by likeness.
+    """The `count` known names most like `name`, best first: same family first, then by likeness.
 
     Only ever a hint: nothing is routed by likeness.
     """
@@ -30,11 +30,14 @@ def nearest_names(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     for other, candidate in spelled.items():
         compared.set_seq1(other)
         is_relative = other.rpartition(":")[0].rsplit("/", 1)[-1] == base
-        if not is_relative and compared.real_quick_ratio() < _LEAST:
-            continue
-        likeness = compared.ratio() if is_relative or compared.quick_ratio() >= _LEAST else 0.0
+        likeness = compared.real_quick_ratio()
+        if is_relative or likeness >= _LEAST:
+            likeness = compared.quick_ratio()
+        if is_relative or likeness >= _LEAST:
+            likeness = compared.ratio()
         if is_relative:
             likeness += 1.5 if other.startswith(wanted) else 1
-        if likeness >= _LEAST:
-            scored.append((-likeness, candidate))
+        elif likeness < _LEAST:
+            likeness -= 1.0
+        scored.append((-likeness, candidate))
     return [candidate for _, candidate in sorted(scored)[:count]]

@@ -26,8 +26,6 @@ ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("address", "host", "name", "url", "t
 SCHEMA = 1
 _FREE_MAX = 24
 """Columns of `free 1234.5 GiB (GPU 15)`; a reason why it is unknown may be longer."""
-_REASON_MAX = 84
-"""Columns up to which reasons are padded to one width."""
 _ENV_NAMES = {"ollama": "OLLAMA_HOST"}
 
 
@@ -39,7 +37,7 @@ def route_lines(decision: RouteDecision, width: int | None = None) -> list[str]:
     rank_width = len(str(len(decision.candidates)))
     reasons = [clean(candidate.reason) for candidate in decision.candidates]
     free = [clean(_free_text(candidate)) for candidate in decision.candidates]
-    reason_width = min(max(map(cell_width, reasons), default=0), _REASON_MAX)
+    reason_width = max(map(cell_width, reasons), default=0)
     free_width = min(max(map(cell_width, free), default=0), _FREE_MAX)
     for rank, (candidate, reason, text) in enumerate(zip(decision.candidates, reasons, free, strict=True), 1):
         start = f" {rank:>{rank_width}} {fit(clean(candidate.machine), name_width)}  tier {candidate.tier}  "
