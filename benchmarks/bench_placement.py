@@ -73,6 +73,23 @@ def make_roles(copies: int, count: int) -> tuple[PlanRole, ...]:
     )
 
 
+def make_sets(roles: int, count: int) -> tuple[PlanRole, ...]:
+    """Roles whose copies take 2 to 4 GPUs of one node."""
+    chance = random.Random(roles)
+    return tuple(
+        PlanRole(
+            f"set-{number}",
+            ("vllm",),
+            chance.choice((12, 20, 40)),
+            gpus=chance.choice((2, 3, 4)),
+            count=count,
+            priority=chance.randrange(10),
+            position=1000 + number,
+        )
+        for number in range(roles)
+    )
+
+
 def median_ms(work: Callable[[], object], repeat: int) -> float:
     """CPU milliseconds of this process for one run."""
     work()
@@ -98,6 +115,15 @@ def main() -> None:
             OPTIMAL_GOAL_MS,
             f"greedy {both.greedy_copies}, optimal {both.optimal_copies} copies on GPUs",
         )
+    nodes, roles = make_nodes(256, 4), (*make_roles(250, 1), *make_sets(6, 2))
+    both = compare(nodes, roles, CATALOG)
+    report.add(
+        "optimal, 256 GPUs x 262 copies, 12 of them of several GPUs",
+        median_ms(partial(plan_optimal, nodes, roles, CATALOG), 5),
+        "ms",
+        None,
+        f"greedy {both.greedy_copies}, {both.optimal.method} {both.optimal_copies}",
+    )
     nodes = make_nodes(1000, 4)
     for count, words in ((1, "1,000 roles"), (25, "40 roles of 25 copies")):
         roles = make_roles(1000, count)

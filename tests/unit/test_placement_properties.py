@@ -17,7 +17,7 @@ from fleettui.model.placement import PlacementPlan, PlanGpu, PlanNode, PlanRole
 from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
 from fleettui.view.placement_document import plan_document, read_plan
-from placement_fleets import CARDS, CATALOG, Fleet
+from placement_fleets import CARDS, CATALOG, Fleet, random_fleet
 
 capabilities = st.sampled_from([(6, 1), (7, 0), (8, 6), (8, 9), (9, 0)])
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -200,3 +200,11 @@ def test_moves_that_are_told_give_a_copy_its_place(fleet: Fleet) -> None:
     if firsts:
         # the first role in the queue that moves would help has more copies in the optimal plan
         assert gained.get(firsts[0].role, 0) < firsts[0].missing
+
+
+def test_a_search_that_would_take_too_long_is_labelled_and_still_a_plan() -> None:
+    fleet = random_fleet(0, gpus=64, copies=64, shares=True, sets=True)
+    both = compare(fleet.nodes, fleet.roles, fleet.catalog)
+    assert both.optimal.method == "heuristic"
+    assert both.optimal_copies > both.greedy_copies
+    check_plan(fleet, both.optimal)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Group = tuple[PlanRole, ...]
 Found = tuple[dict[Copy, Ranks], Matching]
 
-MAX_STEPS = 2000
-"""Of one search: 300 random fleets of 20 GPUs needed no more, each within 0.4 s."""
+FIRST_WORK = 4_000
+"""For trying one more copy where all others of several GPUs stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,17 @@ def sharing_ranks(board: Board, group: Group, ranks: Ranks) -> dict[str, Ranks] 
 class Search:
     """Finds places for all at once: depth first over the copies of several GPUs, a matching for the rest."""
 
-    __slots__ = ("_board", "_dead", "_is_whole", "_ranks_of", "_sets", "_singles", "_steps", "was_whole")
+    __slots__ = (
+        "_board",
+        "_dead",
+        "_limit",
+        "_most_work",
+        "_ranks_of",
+        "_sets",
+        "_singles",
+        "was_whole",
+        "work",
+    )
 
     def __init__(
         self,
@@ -61,13 +71,16 @@ class Search:
         sets: Mapping[Copy, Group],
         singles: Mapping[Copy, tuple[int, ...]],
         *,
-        is_whole: bool,
+        most_work: int,
     ) -> None:
+        """`most_work`: steps times the copies and GPUs looked at, some microseconds each."""
         self._board = board
         self._sets = sets
         self._singles = singles
-        self._is_whole = is_whole
-        self._steps = 0
+        self._most_work = most_work
+        self._limit = 0
+        self.work = 0
+        """Done so far."""
         self._dead: set[tuple[object, ...]] = set()
         """States from which there is no way."""
         self._ranks_of: list[dict[int, list[int]]] = [{} for _ in board.pool.nodes]
@@ -78,16 +91,17 @@ class Search:
 
     def run(self, now: Mapping[Copy, Ranks], wished: Copy) -> Found | None:
         """Places for all; first with all the other copies of several GPUs where they stand `now`."""
+        if self._match(set(), list(self._sets)) is None:
+            return None  # there are too few GPUs, wherever they are
         if wished in self._sets:
+            self._limit = self.work + FIRST_WORK
             fixed = {copy: ranks for copy, ranks in now.items() if copy != wished}
             found = self._descend(fixed, [wished])
             if found is not None:
                 return found
-        self._dead.clear()
-        if not self._is_whole:
-            self.was_whole = False
-            return None
-        self._steps = 0
+            self._dead.clear()
+        self._limit = self.work + self._most_work
+        self.was_whole = True
         return self._descend({}, list(self._sets))
 
     def _descend(self, fixed: dict[Copy, Ranks], left: list[Copy]) -> Found | None:
@@ -95,11 +109,10 @@ class Search:
         state = (len(left), *sorted(self._free_in(node, taken) for node in range(len(self._ranks_of))))
         if state in self._dead:
             return None
-        if self._steps >= MAX_STEPS:
+        if self.work >= self._limit:
             self.was_whole = False
             return None
-        self._steps += 1
-        matching = self._match(taken) if self._may_fit(left, taken) else None
+        matching = self._match(taken, left) if self._may_fit(left, taken) else None
         if matching is not None:
             if not left:
                 return fixed, matching
@@ -133,11 +146,18 @@ class Search:
             for by_kind in self._ranks_of
         )
 
-    def _match(self, taken: set[int]) -> Matching | None:
+    def _match(self, taken: set[int], left: list[Copy]) -> Matching | None:
+        """The copies of one GPU; GPUs of the `left` ones of several may be anywhere."""
+        self.work += len(self._singles) + len(left) + len(self._board.pool.gpus) // 4
         matching = Matching(self._board.pool, taken)
         for copy, kinds in self._singles.items():
             best = next((matching.free[kind][0] for kind in kinds if matching.free[kind]), None)
             if not matching.add(copy, kinds, best):
+                return None
+        for name, number in left:
+            role = self._sets[name, number][0]
+            kinds = tuple(self._board.suits(role))
+            if not all(matching.add((f"{name} {number}", part), kinds) for part in range(role.gpus)):
                 return None
         return matching
 

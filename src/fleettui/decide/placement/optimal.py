@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_SEARCHED = 12
 """Copies of several GPUs that are searched."""
+MAX_WORK = 40_000
+"""Of all searches for one plan, in Search's measure: half a second."""
 
 
 def plan_optimal(
@@ -79,7 +81,17 @@ def fill_optimal(pool: Pool, queue: Queue, catalog: Catalog) -> tuple[Board, boo
 class _Keeper:
     """Decides which copies are kept, and where."""
 
-    __slots__ = ("_board", "_failed", "_groups", "_matching", "_queue", "_sets", "is_exact", "refused")
+    __slots__ = (
+        "_board",
+        "_failed",
+        "_groups",
+        "_matching",
+        "_queue",
+        "_sets",
+        "_work_left",
+        "is_exact",
+        "refused",
+    )
 
     def __init__(self, pool: Pool, queue: Queue, catalog: Catalog) -> None:
         self._board = Board(pool, catalog)
@@ -94,6 +106,7 @@ class _Keeper:
         """Kinds of single GPUs that could not be given once more."""
         self.refused: set[Copy] = set()
         """Shares for which there is no room."""
+        self._work_left = MAX_WORK
         self.is_exact = True
 
     def ranks_of(self, copy: Copy) -> Ranks:
@@ -197,8 +210,10 @@ class _Keeper:
             sets[wish.copy] = wish.group
         else:
             singles[wish.copy] = wish.kinds
-        search = Search(self._board, sets, singles, is_whole=len(sets) <= MAX_SEARCHED)
+        is_searched = len(sets) <= MAX_SEARCHED
+        search = Search(self._board, sets, singles, most_work=self._work_left if is_searched else 0)
         found = search.run(self._sets, wish.copy)
+        self._work_left = max(0, self._work_left - search.work)
         if found is None:
             self.is_exact = self.is_exact and search.was_whole
             return False
