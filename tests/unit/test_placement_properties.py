@@ -20,7 +20,7 @@ from fleettui.view.placement_document import plan_document, read_plan
 from placement_fleets import CARDS, CATALOG, Fleet, random_fleet
 
 capabilities = st.sampled_from([(6, 1), (7, 0), (8, 6), (8, 9), (9, 0)])
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

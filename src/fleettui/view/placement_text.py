@@ -5,7 +5,6 @@ from __future__ import annotations
 from fleettui.model.order import natural_key
 from fleettui.model.placement import Assignment, PlacementPlan, PlanGpu, PlanNode, PlanRole, UnplacedRole
 from fleettui.model.placement_answers import PlanComparison
-from fleettui.model.record import dataclass
 from fleettui.model.unknown import Unknown
 from fleettui.view.bars import bar_text
 from fleettui.view.cells import Cell, Cells, fit_cells, width_of
@@ -77,20 +76,44 @@ def comparison_text(comparison: PlanComparison) -> str:
     return f"{text}{comparison.optimal_copies}" + (f" ({more} more)" if more > 0 else "")
 
 
-@dataclass(frozen=True, slots=True)
 class _Page:
-    plan: PlacementPlan
-    needs: Mapping[str, float]
-    nodes: list[PlanNode]
-    total: int
-    glyphs: Glyphs
+    __slots__ = (
+        "_by_node",
+        "_excluded",
+        "_glyphs",
+        "_label_width",
+        "_name_width",
+        "_needs",
+        "_plan",
+        "_total",
+    )
+
+    def __init__(
+        self,
+        plan: PlacementPlan,
+        needs: Mapping[str, float],
+        nodes: list[PlanNode],
+        total: int,
+        glyphs: Glyphs,
+    ) -> None:
+        self._plan = plan
+        self._needs = needs
+        self._total = total
+        self._glyphs = glyphs
+        self._excluded = {item.node for item in plan.excluded_nodes}
+        self._by_node: dict[str, list[Assignment]] = {}
+        for item in plan.assignments:
+            self._by_node.setdefault(item.node, []).append(item)
+        labels = (cell_width(clean(item.label)) for item in plan.assignments)
+        self._label_width = min(max(labels, default=0), _NAME_MAX)
+        names = (cell_width(_short(gpu.name)) for node in nodes for gpu in node.gpus)
+        self._name_width = min(max(names, default=4), _NAME_MAX, max(6, total - 62))
 
     def node_lines(self, node: PlanNode) -> list[Cells]:
         """A heading, a line for each GPU (more where it is shared), one for copies on the CPU."""
-        excluded = next((item for item in self.plan.excluded_nodes if item.node == node.name), None)
-        if excluded is not None:
+        if node.name in self._excluded:
             return []
-        mine = [item for item in self.plan.assignments if item.node == node.name]
+        mine = self._by_node.get(node.name, [])
         ram = "" if isinstance(node.memory_gb, Unknown) else f"{node.memory_gb} GB RAM"
         words = [word for word in (ram, "offline" if node.is_offline else "", node.unavailable) if word]
         lines: list[Cells] = [
@@ -100,15 +123,15 @@ class _Page:
             lines += self._gpu_lines(gpu, [item for item in mine if gpu.index in item.gpus])
         on_cpu = [item for item in mine if not item.gpus]
         if on_cpu:
-            head = (Cell(f"  {fit('CPU', self._name_width() + _BAR + 15, self.glyphs.ellipsis)}", "dim"),)
+            head = (Cell(f"  {fit('CPU', self._name_width + _BAR + 15, self._glyphs.ellipsis)}", "dim"),)
             lines += self._copies(head, on_cpu, None)
         return lines
 
     def _gpu_lines(self, gpu: PlanGpu, mine: list[Assignment]) -> list[Cells]:
-        glyphs = self.glyphs
-        used = sum(self.needs.get(item.role, 0) for item in mine)
+        glyphs = self._glyphs
+        used = sum(self._needs.get(item.role, 0) for item in mine)
         share = min(1.0, used / gpu.memory_gb) if gpu.memory_gb > 0 else 0.0
-        name = fit(_short(gpu.name), self._name_width(), glyphs.ellipsis)
+        name = fit(_short(gpu.name), self._name_width, glyphs.ellipsis)
         head = (
             Cell(f"  {gpu.index:>2}  ", "dim"),
             Cell(name),
@@ -126,10 +149,9 @@ class _Page:
     def _copies(self, head: Cells, mine: list[Assignment], gpu: PlanGpu | None) -> list[Cells]:
         """A line for each copy; the head stands before the first."""
         lines = []
-        labels = [clean(item.label) for item in self.plan.assignments]
-        width = min(max(map(cell_width, labels), default=0), _NAME_MAX)
+        width = self._label_width
         for item in mine:
-            need = self.needs.get(item.role, 0) if gpu is not None else 0
+            need = self._needs.get(item.role, 0) if gpu is not None else 0
             words = [f"with {item.shared_with}"] if item.shared_with else []
             words += ["no GPU free"] if item.fallback else []
             words += [f"of {len(item.gpus)} GPUs"] if len(item.gpus) > 1 else []
@@ -138,36 +160,34 @@ class _Page:
             lines.append(
                 (
                     *(head if item is mine[0] else (Cell(" " * width_of(head)),)),
-                    Cell(fit(clean(item.label), width, self.glyphs.ellipsis), "good"),
+                    Cell(fit(clean(item.label), width, self._glyphs.ellipsis), "good"),
                     Cell(f" {_number(need) + ' GB' if need else '':>6}  "),
                     Cell(", ".join(map(clean, words)), "dim"),
                 )
             )
         return lines
 
-    def _name_width(self) -> int:
-        names = [cell_width(_short(gpu.name)) for node in self.nodes for gpu in node.gpus]
-        return min(max(names, default=4), _NAME_MAX, max(6, self.total - 62))
-
     def unplaced_lines(self) -> list[Cells]:
         """Each role with missing copies: the summary, the nearest miss, what would help."""
         lines: list[Cells] = []
-        for item in self.plan.unplaced:
+        for item in self._plan.unplaced:
             lines += [(), *self._unplaced(item)]
         return (
             [*lines, ()]
-            if self.plan.warnings or self.plan.excluded_nodes or self.plan.switched_off
+            if self._plan.warnings or self._plan.excluded_nodes or self._plan.switched_off
             else lines
         )
 
     def _unplaced(self, item: UnplacedRole) -> list[Cells]:
-        title = f"{self.glyphs.offline} {clean(item.role)}: {count(item.missing, 'copy', 'copies')} unplaced"
+        title = f"{self._glyphs.offline} {clean(item.role)}: {count(item.missing, 'copy', 'copies')} unplaced"
         lines: list[Cells] = [(Cell(title, "bad"), Cell(f"  ({item.code})", "dim"))]
-        lines += _wrapped(clean(item.reason), "  ", self.total, "plain")
+        lines += _wrapped(clean(item.reason), "  ", self._total, "plain")
         if item.nearest:
-            lines += _wrapped(f"nearest miss: {clean(item.nearest)}", "  ", self.total, "dim")
+            lines += _wrapped(f"nearest miss: {clean(item.nearest)}", "  ", self._total, "dim")
         if item.fixes:
-            lines += _wrapped(f"would fit {'; or '.join(map(clean, item.fixes))}", "  ", self.total, "accent")
+            lines += _wrapped(
+                f"would fit {'; or '.join(map(clean, item.fixes))}", "  ", self._total, "accent"
+            )
         return lines
 
 
