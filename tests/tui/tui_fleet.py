@@ -8,6 +8,7 @@ from dataclasses import replace
 from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.poller import MachinePoller
+from fleettui.fleet.profile_book import ProfileBook
 from fleettui.fleet.route_desk import RouteDesk
 from fleettui.fleet.shell import ShellOperations
 from fleettui.fleet.trust_operations import TrustOperations
@@ -331,6 +332,7 @@ class FakeService:
         self.shells: ShellOperations | None = None
         self.ui_state: UiState | None = None
         self.routing: RouteDesk | None = None
+        self.profiles: ProfileBook | None = None
         self.pollers: tuple[MachinePoller, ...] = ()
         self._callbacks: list[Callable[[FleetSnapshot], None]] = []
 

@@ -38,7 +38,10 @@ GIB = 1 << 20
 
 
 def reasons_of(memory: MemoryReading, system: SystemReading | None = None) -> list[tuple[str, str]]:
-    snapshot = judged(make_snapshot(memory=memory, **({} if system is None else {"system": system})))
+    """Of a machine whose file says nothing of its RAM."""
+    machine = make_machine(ram_gb=Unknown("not declared"))
+    parts = {} if system is None else {"system": system}
+    snapshot = judged(make_snapshot(machine=machine, memory=memory, **parts))
     return [(reason.severity, reason.text) for reason in snapshot.reasons]
 
 

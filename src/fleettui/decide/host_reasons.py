@@ -9,7 +9,7 @@ from fleettui.decide.lateness import is_long_late
 from fleettui.model.clock import day_and_time
 from fleettui.model.readings import DiskUse, MemoryReading, SystemReading
 from fleettui.model.snapshot import MachineSnapshot, Reason
-from fleettui.model.unknown import Unknown, known_or
+from fleettui.model.unknown import Maybe, Unknown, known_or
 
 HOST_SOURCES = ("cpu", "memory", "disks", "net", "system")
 _SOURCE_TITLES = {"cpu": "CPU", "memory": "memory", "disks": "disks", "net": "network", "system": "system"}
@@ -20,6 +20,8 @@ STALLED_SOME_PERCENT = 10
 """With hardly any memory available, this share of the time spent waiting for it is the second sign."""
 STALLED_FULL_PERCENT = 25
 """All tasks stand still for this share of the time: sure, whatever MemAvailable says."""
+RAM_TOLERANCE = 0.1
+"""Firmware, graphics and the kernel keep 2 to 8 % of what is built in."""
 CLOCK_LIMIT_S = 5
 _CLOCK_STEPS = (
     (86_400, "a day"),
@@ -37,6 +39,8 @@ def host_reasons(snapshot: MachineSnapshot) -> list[Reason]:
     reasons = _disk_reasons(snapshot)
     if snapshot.memory is not None:
         reasons += _memory_reasons(snapshot.memory)
+        if not snapshot.memory.limits and (snapshot.system is None or snapshot.system.container is None):
+            reasons += _declared_reasons(snapshot.machine.ram_gb, snapshot.memory.total_kib)
     if snapshot.system is not None:
         reasons += _clock_reasons(snapshot.system)
         reasons += _limit_reasons(snapshot.system, snapshot.memory)
@@ -62,6 +66,18 @@ def _memory_reasons(memory: MemoryReading) -> list[Reason]:
         text = "all tasks wait for memory a quarter of the time (swapping): unload models or stop processes"
         return [Reason("degraded", "memory_stalled", text)]
     return []
+
+
+def _declared_reasons(declared_gb: Maybe[float], total_kib: Maybe[int]) -> list[Reason]:
+    """RAM of the machine file against MemTotal."""
+    if isinstance(declared_gb, Unknown) or isinstance(total_kib, Unknown) or declared_gb <= 0:
+        return []
+    total_gib = total_kib / _KIB_IN_GIB
+    if abs(total_gib - declared_gb) <= declared_gb * RAM_TOLERANCE:
+        return []
+    step = "is a module missing? else " if total_gib < declared_gb else ""
+    text = f"{total_gib:.0f} GiB of RAM, the file declares {declared_gb:g}: {step}correct hardware.ram_gb"
+    return [Reason("note", "ram_differs", text)]
 
 
 def _has_full_swap(memory: MemoryReading) -> bool:

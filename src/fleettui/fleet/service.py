@@ -23,6 +23,7 @@ from fleettui.fleet.model_shapes import make_shape_asker
 from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
+from fleettui.fleet.profile_book import open_profile_book
 from fleettui.fleet.publisher import SnapshotPublisher
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.shell import ShellOperations
@@ -106,6 +107,7 @@ class FleetService:
         """What a dashboard remembers; None without a state folder."""
         self.routing: RouteDesk | None = None
         """Leases and warm-ups, for a front end that stays; whoever opens one sets it."""
+        self.profiles = open_profile_book(settings.state_dir, settings.machines_dir)
         if settings.state_dir is not None:
             book = TrustBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
             self._gate = TrustGate(book, connector, clock)

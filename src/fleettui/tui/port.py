@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fleettui.fleet.history import FleetHistory
     from fleettui.fleet.maintenance import FlagOperations
     from fleettui.fleet.poller import MachinePoller
+    from fleettui.fleet.profile_book import ProfileBook
     from fleettui.fleet.route_desk import RouteDesk
     from fleettui.fleet.shell import ShellOperations
     from fleettui.fleet.trust_operations import TrustOperations
@@ -82,6 +83,10 @@ class FleetPort(Protocol):
     @property
     def routing(self) -> RouteDesk | None:
         """Leases, and what is stored for routing; None without a state folder."""
+
+    @property
+    def profiles(self) -> ProfileBook | None:
+        """Stored profiles of machines; None without a state folder."""
 
     @property
     def pollers(self) -> tuple[MachinePoller, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fleettui.model.machine import ConfigProblem
+from fleettui.model.profile import Profile
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.cells import Cell, fit_cells, width_of
 from fleettui.view.gpu_condition import identity_lines
@@ -19,6 +20,7 @@ from fleettui.view.machine_system import disk_lines, net_lines, system_lines
 from fleettui.view.machine_view import MachineView
 from fleettui.view.model_drift import Drift
 from fleettui.view.problems import problem_line
+from fleettui.view.profile_lines import profile_lines
 from fleettui.view.tables import Line
 
 
@@ -40,9 +42,10 @@ def hardware_page(
     layout: Layout,
     problems: tuple[ConfigProblem, ...] = (),
     graphs: Graphs | None = None,
+    profile: Profile | None = None,
 ) -> tuple[Section, ...]:
     """Health, then utilisation and devices, then the system. `problems`: of the whole fleet; `graphs`: None
-    where no history is kept."""
+    where no history is kept; `profile`: None where none is stored."""
     view = _view_of(snapshot, now, layout)
     own = tuple(problem for problem in problems if problem.file == snapshot.machine.config_file)
     cards: list[Entry] = [("GPUs", gpu_lines(view))]
@@ -60,6 +63,7 @@ def hardware_page(
     right: list[Entry] = [
         *(() if view.has_no_gpu else machine),
         ("System", system_lines(view)),
+        ("Profile", profile_lines(view, profile) if profile is not None else []),
         ("Disks", disk_lines(view)),
         ("Network", net_lines(view)),
         ("GPU identity", identity_lines(snapshot.gpu) if snapshot.gpu is not None else []),

@@ -30,12 +30,13 @@ def collected_line(item: CollectedProfile) -> str:
     """`ada: 2 GPUs (2 x NVIDIA GeForce RTX 4090), 126 GB RAM, 16 cores, 2 disks`; what failed, and why."""
     if item.profile is None:
         return f"{item.name}: not read: {item.error}"
-    text = f"{item.name}: {_summary(item.profile)}"
+    text = f"{item.name}: {summary_text(item.profile)}"
     gaps = "; ".join(f"{gap.part}: {gap.reason}" for gap in item.gaps)
     return f"{text}; not read: {gaps}" if gaps else text
 
 
-def _summary(profile: Profile) -> str:
+def summary_text(profile: Profile) -> str:
+    """`2 GPUs (2 x NVIDIA GeForce RTX 4090), 126 GB RAM, 16 cores, 2 disks`."""
     parts = []
     if not isinstance(profile.gpus, Unknown):
         names: dict[str, int] = {}

@@ -23,8 +23,14 @@ class HardwarePane(SectionPane):
     def sections_of(
         self, machine: MachineSnapshot, fleet: FleetSnapshot, now: float, layout: Layout
     ) -> Sequence[Section]:
+        book = self.fleet_app.service.profiles
         return hardware_page(
-            machine, now, layout, fleet.problems, self._graphs_of(machine, fleet.interval_s, now, layout)
+            machine,
+            now,
+            layout,
+            fleet.problems,
+            self._graphs_of(machine, fleet.interval_s, now, layout),
+            None if book is None else book.latest.get(machine.name),
         )
 
     def _graphs_of(

@@ -1,0 +1,137 @@
+"""A stored profile against what is read now; RAM against what the file declares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders import NOW, judged, make_fleet, make_machine, make_snapshot
+from fleettui.decide.profile_drift import profile_differences
+from fleettui.fleet.profile_book import ProfileBook, open_profile_book
+from fleettui.model.gpu import GpuCard, GpuProblem, GpuReading
+from fleettui.model.profile import Profile, ProfileCpu, ProfileGpu
+from fleettui.model.readings import MemoryReading
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Unknown
+from fleettui.store.database import Store
+from fleettui.store.profiles import save_profiles
+from fleettui.view.cells import text_of
+from fleettui.view.layout import fleet_layout
+from fleettui.view.machine_page import hardware_page
+
+GIB = 1 << 20
+"""In KiB."""
+PROFILE = Profile(
+    "ada",
+    ProfileCpu("X", 16, 32),
+    126,
+    126 * GIB,
+    (),
+    (
+        ProfileGpu(0, "NVIDIA GeForce RTX 4090", 24, 24564, (8, 9), "570.1"),
+        ProfileGpu(1, "NVIDIA GeForce RTX 3090", 24, 24576, (8, 6), "570.1"),
+    ),
+    NOW - 86_400.0,
+)
+
+
+def card(index: int, name: str, total_mib: int, driver: str = "570.1") -> GpuCard:
+    return GpuCard(index, name=name, driver=driver, total_mib=total_mib)
+
+
+CARDS = (card(0, "NVIDIA GeForce RTX 4090", 24564), card(1, "NVIDIA GeForce RTX 3090", 24576))
+
+
+def machine(*cards: GpuCard, ram_gib: float = 126) -> MachineSnapshot:
+    memory = MemoryReading(int(ram_gib * GIB), GIB, 0, 0)
+    return make_snapshot("ada", gpu=GpuReading(cards), memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "said"),
+    [
+        (machine(*CARDS), ()),
+        (machine(*CARDS, ram_gib=125), ()),
+        (machine(CARDS[0]), ("GPU 1 missing: RTX 3090",)),
+        (machine(CARDS[0], CARDS[0]), ("GPU 1 missing: RTX 3090",)),
+        (
+            machine(CARDS[0], card(1, "NVIDIA GeForce RTX 5090", 32607)),
+            ("GPU 1 is RTX 5090 now, was RTX 3090",),
+        ),
+        (machine(CARDS[0], card(1, "NVIDIA GeForce RTX 3090", 12288)), ("GPU 1 has 12 GiB now, had 24",)),
+        (machine(*CARDS, card(2, "Tesla T4", 15360)), ("GPU 2 is new: T4",)),
+        (
+            machine(*(replace(item, driver="580.2") for item in CARDS), ram_gib=63),
+            ("driver 580.2 now, was 570.1", "63 GiB of RAM now, had 126"),
+        ),
+    ],
+)
+def test_differences(snapshot: MachineSnapshot, said: tuple[str, ...]) -> None:
+    assert profile_differences(snapshot, PROFILE) == said
+
+
+def test_of_what_is_not_read_nothing_is_said() -> None:
+    hung = GpuReading(problem=GpuProblem("hung", "hangs"))
+    for snapshot in (
+        make_snapshot("ada", gpu=None, memory=None),
+        make_snapshot("ada", gpu=hung, memory=None),
+    ):
+        assert profile_differences(snapshot, PROFILE) == ()
+    unread = Profile("ada", gpus=Unknown("hung"), memory_kb=Unknown("hung"))
+    assert profile_differences(machine(*CARDS), unread) == ()
+    nameless = (
+        replace(CARDS[0], name=Unknown("N/A"), driver=Unknown("N/A"), total_mib=Unknown("N/A")),
+        CARDS[1],
+    )
+    assert profile_differences(machine(*nameless), PROFILE) == ()
+
+
+def test_the_machine_s_page_has_the_profile() -> None:
+    for cards, said in (
+        (CARDS, "now       no difference"),
+        (CARDS[:1], "now       GPU 1 missing: RTX 3090"),
+    ):
+        snapshot = machine(*cards)
+        layout = fleet_layout(make_fleet(snapshot), 100)
+        sections = {item.title: item.lines for item in hardware_page(snapshot, NOW, layout, profile=PROFILE)}
+        lines = [text_of(line) for line in sections["Profile"]]
+        assert lines[0].startswith("measured  20")
+        assert lines[1].startswith(
+            "then      2 GPUs (NVIDIA GeForce RTX 4090, NVIDIA GeForce RTX 3090), 126 GB RAM, "
+        )
+        assert said in lines
+        assert "Profile" not in [item.title for item in hardware_page(snapshot, NOW, layout)]
+
+
+@pytest.mark.parametrize(
+    ("measured_gib", "said"),
+    [
+        (125.7, None),
+        (116, None),
+        (63, "63 GiB of RAM, the file declares 128: is a module missing? else correct hardware.ram_gb"),
+        (251, "251 GiB of RAM, the file declares 128: correct hardware.ram_gb"),
+    ],
+)
+def test_ram_of_the_file_against_what_is_measured(measured_gib: float, said: str | None) -> None:
+    memory = MemoryReading(int(measured_gib * GIB), 10 * GIB, 0, 0)
+    snapshot = make_snapshot("ada", memory=memory, machine=make_machine("ada", ram_gb=128.0))
+    reasons = [item for item in judged(snapshot).reasons if item.code == "ram_differs"]
+    assert [(item.severity, item.text) for item in reasons] == ([] if said is None else [("note", said)])
+
+
+async def test_the_book_follows_what_is_stored(tmp_path: Path) -> None:
+    assert open_profile_book(None, "m") is None
+    book = ProfileBook(str(tmp_path / "state"), "m")
+    assert book.latest == {}
+    assert await book.read() == {}
+    with Store.open(str(tmp_path / "state")) as store:
+        save_profiles(store, "m", [PROFILE])
+    found = await book.read()
+    assert found == {"ada": PROFILE}
+    assert await book.read() is found
+    assert book.latest is found
+    (tmp_path / "state" / "state.db").write_bytes(b"rubbish" * 1000)
+    assert await book.read() is found
+    assert book.error is not None
