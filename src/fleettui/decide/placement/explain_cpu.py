@@ -13,8 +13,9 @@ def cpu_summary(board: Board, role: PlanRole) -> str:
     if not board.pool.nodes:
         return "no node in the inventory"
     counts: dict[str, int] = {}
+    used = _used(board, role)
     for node in range(len(board.pool.nodes)):
-        kind = _kind(board, role, node)[0]
+        kind = _kind(board, role, node, used)[0]
         counts[kind] = counts.get(kind, 0) + 1
     words = {
         "off": "with cpu_roles: false",
@@ -31,24 +32,30 @@ def cpu_misses(board: Board, role: PlanRole, code: PlacementCode) -> tuple[GpuMi
     places = {node.name: place for place, node in enumerate(board.pool.nodes)}
     codes: dict[str, PlacementCode] = {"off": "no_cpu_node", "used": "no_cpu_node", "ram": "ram"}
     found = []
+    used = _used(board, role)
     for item in board.pool.inventory:
         name, index = item.node.name, item.gpu.index
         if item.standing == "excluded":
             text = f"{name} is not planned: {item.node.unavailable}"
             found.append(GpuMiss(name, index, ("excluded",), text))
             continue
-        kind, text = _kind(board, role, places[name])
+        kind, text = _kind(board, role, places[name], used)
         found.append(GpuMiss(name, index, (codes.get(kind, code),), text))
     return tuple(found)
 
 
-def _kind(board: Board, role: PlanRole, node: int) -> tuple[str, str]:
+def _used(board: Board, role: PlanRole) -> set[int]:
+    """Nodes that run a copy of it on their CPU."""
+    spots = (board.spots.get((role.name, copy)) for copy in range(role.count))
+    return {spot.node for spot in spots if spot is not None and not spot.gpus}
+
+
+def _kind(board: Board, role: PlanRole, node: int, used: set[int]) -> tuple[str, str]:
     """(what stands in the way on a node, in words)."""
     found = board.pool.nodes[node]
     if not found.cpu_roles:
         return "off", f"{found.name} has cpu_roles: false"
-    spots = (board.spots.get((role.name, copy)) for copy in range(role.count))
-    if any(spot is not None and not spot.gpus and spot.node == node for spot in spots):
+    if node in used:
         return "used", f"{found.name} has a copy of {role.name} already"
     if not board.has_ram(node, role.min_ram_gb):
         if isinstance(found.memory_gb, Unknown):
