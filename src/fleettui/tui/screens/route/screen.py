@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from fleettui.decide.knowledge import NOTHING_KNOWN
 from fleettui.model.route import RouteDecision
 from fleettui.model.snapshot import FleetSnapshot
-from fleettui.tui.actions import BY_ID, bindings_for
+from fleettui.tui.actions import bindings_for
 from fleettui.tui.screens.route.asking import AskingScreen
 from fleettui.tui.screens.route.ranking import Ranked, Ranking
 from fleettui.tui.screens.route.rows import RankingRows
@@ -158,7 +158,7 @@ class RouteScreen(AskingScreen):
     def _show_machines(self, snapshot: FleetSnapshot, decision: RouteDecision, layout: RouteLayout) -> None:
         view, is_new = self.ranking_list, self.ranking.is_new
         cursor = None if is_new else self.current_machine
-        is_following = cursor == self._placed and self.marked is None
+        is_following = cursor == self._placed
         may_move = self.ranking.arrange(decision, cursor, self.fleet_app.idle_s)
         self.ranking.is_new = False
         if not self._is_made_of(decision, self.ranking.shown, layout, self.marked):
@@ -171,9 +171,7 @@ class RouteScreen(AskingScreen):
         if is_new:
             view.scroll_to(y=0, animate=False, force=True)
         if is_new or (may_move and is_following):
-            view.move_cursor(0)
-            if self.marked is not None:
-                view.move_to(self.marked)
+            view.move_cursor(0)  # on the best one, wherever one came from: Enter sends somebody there
             self._placed = self.current_machine
 
     def _show_around(
@@ -215,12 +213,6 @@ class RouteScreen(AskingScreen):
             self._layout = layout
         assert self._layout is not None  # noqa: S101 - made above
         return self._layout
-
-    def key_of(self, action: str) -> str:
-        """The key of an action as it is bound now."""
-        look = self.fleet_app.look
-        own = look.keys.get(action)
-        return look.glyph_set.plain(own.partition(",")[0] if own else BY_ID[action].label)
 
     # Which actions apply
 
