@@ -29,7 +29,7 @@ def diff_lines(diff: PlanDiff, width: int | None = None, glyphs: Glyphs = UNICOD
         head = ("CHANGE", "COPY", "MODEL", "FROM", "TO", "GB", "SECONDS")
         rows = [_change_row(item, glyphs) for item in diff.changes]
         lines += [(), *table(head, rows, frozenset((5, 6)))]
-    if diff.has_changes:
+    if diff.load_gb:
         lines.append(())
         lines += _wrapped(
             "Seconds are by measured rates of loading where there are any, else by 1.5 GB/s; machines load "
