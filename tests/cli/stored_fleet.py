@@ -31,15 +31,28 @@ class StoredFleet:
         for name in names:
             port = self._ports.get(name, 11434)
             write_machine(self.machines_dir, name, network=f"{{hostname: 127.0.0.1, port: {port}}}")
-        machines = [self._machine(name) for name in names]
-        fleet = replace(
-            make_fleet(*machines, machines_dir=str(self.machines_dir)), taken_at=time.time(), interval_s=600.0
-        )
-        with Store.open(str(self.state_dir)) as store:
-            save_snapshot(store, fleet, set(names))
+        self._names = tuple(names)
+        self._store(interval_s=600.0)
         self.cli = Cli(
             {"FLEETTUI_MACHINES": str(self.machines_dir), "FLEETTUI_STATE_DIR": str(self.state_dir)}
         )
+
+    def _store(self, interval_s: float) -> None:
+        machines = [self._machine(name) for name in self._names]
+        fleet = make_fleet(*machines, machines_dir=str(self.machines_dir))
+        fleet = replace(fleet, taken_at=time.time(), interval_s=interval_s)
+        with Store.open(str(self.state_dir)) as store:
+            save_snapshot(store, fleet, set(self._names))
+
+    def reach_by_ssh(self, port: int, interval_s: float) -> None:
+        """Who asks the machines goes there; what is stored is fresh for two intervals from now on."""
+        for name in self._names:
+            write_machine(
+                self.machines_dir,
+                name,
+                ssh=f"{{host: 127.0.0.1, port: {port}, host_key: 'SHA256:{'A' * 43}'}}",
+            )
+        self._store(interval_s)
 
     def _machine(self, name: str) -> MachineSnapshot:
         copy = make_copy(MODEL, gib=6, expires_at=time.time() + 240)

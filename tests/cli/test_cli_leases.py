@@ -92,6 +92,21 @@ def test_who_wants_none_leaves_none(fleet: StoredFleet, option: str) -> None:
     assert document["chosen"]["lease"] is None
 
 
+def test_readonly_says_that_it_takes_none(fleet: StoredFleet) -> None:
+    done = fleet.cli("--route", MODEL, "--readonly", "--hold", "5m")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == "note: no lease was taken: this fleettui is --readonly"
+    assert "lease" not in fleet.cli("--route", MODEL, "--readonly", "--no-lease").stderr
+
+
+def test_a_machine_that_is_excluded_and_does_not_exist_is_told(fleet: StoredFleet) -> None:
+    done = fleet.cli("--route", MODEL, "--exclude", "a", "--exclude", "nosuch\x1b[31m", "--format", "name")
+    assert (done.returncode, done.stdout) == (0, "b\n")
+    assert "note: --exclude nosuch [31m: no machine has that name" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert "--exclude a:" not in done.stderr
+
+
 def test_who_takes_none_still_goes_round_those_of_others(fleet: StoredFleet) -> None:
     assert fleet.route() == "a"
     assert fleet.route("--no-lease") == "b"

@@ -35,7 +35,7 @@ exit codes:
   0  routed
   1  nobody is eligible now (maintenance, VRAM, not loaded …): retry later or fall back
   2  usage or configuration error
-  3  model unknown: in no machine file and on no machine, and every approved machine answered
+  3  model unknown: on no machine, in no file or catalog, and every approved machine answered
   4  no machine gave usable data (offline, timeout, stale, pending): check the network
 
 example:

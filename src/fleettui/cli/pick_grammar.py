@@ -16,7 +16,7 @@ exit codes:
   0  picked
   1  left without a choice
   2  usage or configuration error, or there is no terminal
-  3  model unknown: in no machine file and on no machine, and every approved machine answered
+  3  model unknown: on no machine, in no file or catalog, and every approved machine answered
   4  no machine gave usable data (offline, timeout, pending): check the network
 
 example:

@@ -14,6 +14,7 @@ from fleettui.model.clock import iso_utc
 from fleettui.model.record import replace
 from fleettui.model.route import EXIT_NO_DATA, EXIT_NONE_ELIGIBLE, RouteQuery
 from fleettui.view.route_text import format_answer, route_document, route_lines
+from fleettui.view.text import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from fleettui.fleet.leasing import LeasedRoute
     from fleettui.model.lease import Lease
+    from fleettui.model.route import RouteDecision
     from fleettui.model.snapshot import FleetSnapshot
 
 LOADED_TIERS = range(3)
@@ -42,6 +44,8 @@ def route_command(arguments: Namespace) -> int:
     query = _query_of(arguments)
     takes_lease = query.takes_lease and not folders.is_readonly
     state = RouteState(folders, takes_lease=takes_lease, hold_s=arguments.hold)
+    if query.takes_lease and not takes_lease:
+        state.lease_error = "this fleettui is --readonly"
     try:
         found = _find(state, query, arguments, started_at)
         chosen = found.decision.chosen
@@ -57,6 +61,7 @@ def route_command(arguments: Namespace) -> int:
             if not arguments.quiet:
                 diagnostics.say_all(route_lines(found.decision))
         if not arguments.quiet:
+            _tell_unknown(found.decision)
             _tell_lease(state, found)
         return found.decision.exit_code
     finally:
@@ -170,6 +175,17 @@ def _print(found: LeasedRoute, arguments: Namespace, started_at: float) -> None:
 
 def _lease_document(lease: Lease | None) -> dict[str, Any] | None:
     return None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
+
+
+def _tell_unknown(decision: RouteDecision) -> None:
+    """A mistyped `--exclude` would send the caller to the very machine that was not wanted."""
+    excluded = decision.query.exclude
+    if not excluded:
+        return
+    names = {item.machine for item in decision.candidates} | {item.machine for item in decision.rejected}
+    for name in dict.fromkeys(excluded):
+        if name not in names:
+            diagnostics.say(f"note: --exclude {clean(name)}: no machine has that name")
 
 
 def _tell_lease(state: RouteState, found: LeasedRoute) -> None:

@@ -54,6 +54,7 @@ async def _wait(
     has_news = asyncio.Event()
     source.subscribe(lambda _: has_news.set())
     word_at = time.time()
+    last: LeasedRoute | None = None
     if not source.is_stored_fresh:
         check_machine_files(folders)
     await source.start()
@@ -68,7 +69,11 @@ async def _wait(
             has_news.clear()
             if not source.is_settled and left_s > 0:
                 continue
+            if not source.is_settled and last is not None:
+                return last  # whoever stored has fallen silent, and our own asking had no time to answer
             found = decide(source.snapshot)
+            if last is None or found.decision.exit_code != EXIT_NO_DATA:
+                last = found
             may_change = found.decision.exit_code in (EXIT_NONE_ELIGIBLE, EXIT_NO_DATA)
             if not may_change or left_s <= 0:
                 return found
