@@ -95,7 +95,11 @@ def test_the_machine_s_page_has_the_profile() -> None:
     ):
         snapshot = machine(*cards)
         layout = fleet_layout(make_fleet(snapshot), 100)
-        sections = {item.title: item.lines for item in hardware_page(snapshot, NOW, layout, profile=PROFILE)}
+        differences = profile_differences(snapshot, PROFILE)
+        sections = {
+            item.title: item.lines
+            for item in hardware_page(snapshot, NOW, layout, (), None, PROFILE, differences)
+        }
         lines = [text_of(line) for line in sections["Profile"]]
         assert lines[0].startswith("measured  20")
         assert lines[1].startswith(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import AfterValidator, Field, ValidationError
 
 from fleettui.config.catalog_schema import Capability, LoosePart
@@ -19,9 +18,9 @@ from fleettui.config.machine_schema import Text, refuse
 from fleettui.config.schema_errors import describe_error
 from fleettui.config.yaml_builder import MAX_PROBLEMS, dotted
 from fleettui.config.yaml_document import MAX_BYTES, YamlDocument, read_yaml
+from fleettui.config.yaml_text import yaml_text
 from fleettui.model.machine import ConfigProblem
 from fleettui.model.profile import Profile
-from fleettui.model.written import WrittenNumber
 from fleettui.view.profile_document import profile_document, profile_of
 
 NODES = "nodes"
@@ -189,23 +188,11 @@ def _taken(nodes: Sequence[Any], *, is_list: bool) -> Iterator[tuple[KeyPath, st
                 indices.add(index)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Numbers stand as they were written."""
-
-
-_Dumper.add_representer(
-    WrittenNumber,
-    lambda dumper, number: dumper.represent_scalar("tag:yaml.org,2002:float", number.text),
-)
-
-
 def inventory_text(inventory: Inventory) -> str:
     """The YAML of an inventory: one document where it is one node and no list, else `nodes`."""
     nodes = [profile_document(profile) for profile in inventory.profiles]
     document = {**inventory.keys, NODES: nodes} if inventory.is_list or len(nodes) != 1 else nodes[0]
-    return yaml.dump(
-        document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=160
-    )
+    return yaml_text(document)
 
 
 def write_inventory(path: str, inventory: Inventory) -> None:

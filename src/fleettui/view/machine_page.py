@@ -43,9 +43,11 @@ def hardware_page(
     problems: tuple[ConfigProblem, ...] = (),
     graphs: Graphs | None = None,
     profile: Profile | None = None,
+    differences: Sequence[str] = (),
 ) -> tuple[Section, ...]:
     """Health, then utilisation and devices, then the system. `problems`: of the whole fleet; `graphs`: None
-    where no history is kept; `profile`: None where none is stored."""
+    where no history is kept; `profile`: None where none is stored; `differences`: from it to what is
+    read now."""
     view = _view_of(snapshot, now, layout)
     own = tuple(problem for problem in problems if problem.file == snapshot.machine.config_file)
     cards: list[Entry] = [("GPUs", gpu_lines(view))]
@@ -63,7 +65,7 @@ def hardware_page(
     right: list[Entry] = [
         *(() if view.has_no_gpu else machine),
         ("System", system_lines(view)),
-        ("Profile", profile_lines(view, profile) if profile is not None else []),
+        ("Profile", profile_lines(view, profile, differences) if profile is not None else []),
         ("Disks", disk_lines(view)),
         ("Network", net_lines(view)),
         ("GPU identity", identity_lines(snapshot.gpu) if snapshot.gpu is not None else []),

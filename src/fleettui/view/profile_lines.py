@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fleettui.decide.profile_drift import profile_differences
+from collections.abc import Sequence
+
 from fleettui.model.profile import Profile
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone
@@ -15,7 +16,7 @@ from fleettui.view.units import date_and_time
 _LABEL_WIDTH = 10
 
 
-def profile_lines(view: MachineView, profile: Profile) -> list[Line]:
+def profile_lines(view: MachineView, profile: Profile, differences: Sequence[str]) -> list[Line]:
     """Its date, its content, and a line for each difference, or that there is none."""
     moment = profile.collected_at
     date = (
@@ -25,7 +26,6 @@ def profile_lines(view: MachineView, profile: Profile) -> list[Line]:
     )
     rows: list[tuple[str, Cells]] = [("measured", (Cell(date),))]
     rows += _wrapped(view, "then", summary_text(profile), "plain")
-    differences = profile_differences(view.snapshot, profile)
     for number, text in enumerate(differences):
         rows += _wrapped(view, "" if number else "now", text, "warn")
     if not differences and (view.snapshot.gpu is not None or view.snapshot.memory is not None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fleettui.decide.profile_drift import profile_differences
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.screens.machine.history_of import HistoryOf
 from fleettui.tui.screens.machine.section_pane import SectionPane
@@ -24,13 +25,15 @@ class HardwarePane(SectionPane):
         self, machine: MachineSnapshot, fleet: FleetSnapshot, now: float, layout: Layout
     ) -> Sequence[Section]:
         book = self.fleet_app.service.profiles
+        profile = None if book is None else book.latest.get(machine.name)
         return hardware_page(
             machine,
             now,
             layout,
             fleet.problems,
             self._graphs_of(machine, fleet.interval_s, now, layout),
-            None if book is None else book.latest.get(machine.name),
+            profile,
+            () if profile is None else profile_differences(machine, profile),
         )
 
     def _graphs_of(
