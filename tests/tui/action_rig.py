@@ -26,8 +26,10 @@ from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
 from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.record import MachineRecord
+from fleettui.model.catalog import Catalog
 from fleettui.model.event import Event
 from fleettui.model.lease import Lease
+from fleettui.model.placement import PlanRole
 from fleettui.model.route import RouteCandidate
 from fleettui.tui import terminal
 from fleettui.tui.app import FleetApp
@@ -57,6 +59,9 @@ NAMES = {
 def typed(text: str) -> tuple[str, ...]:
     """The keys of a text."""
     return tuple(NAMES.get(character, character) for character in text)
+
+
+ROLES = Catalog(roles=(PlanRole("chat", min_vram_gb=20, count=2), PlanRole("huge", min_vram_gb=500)))
 
 
 class SeenDriver(HeadlessDriver):
@@ -214,7 +219,7 @@ def rig_maker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRig:
         place = folder / str(next(numbers))
         place.mkdir()
         machines = {item.name: item for item in (*sample_machines(), GINA, KIOSK, REJECTED)}
-        service = FakeService(fleet(tuple(machines[name] for name in sorted(machines))))
+        service = FakeService(fleet(tuple(machines[name] for name in sorted(machines)), catalog=ROLES))
         service.trust = trust = FakeTrust()  # type: ignore[assignment]
         service.shells = shells = FakeShells(place)  # type: ignore[assignment]
         service.events = FakeEvents(*EVENTS)

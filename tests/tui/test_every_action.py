@@ -39,6 +39,7 @@ PLACES = {
     "route": Place(
         ("colon", *typed("route llama3.1:70b"), "enter"), lambda rig: rig.screen == "route" and not rig.asked
     ),
+    "plan": Place(("4",), lambda rig: rig.screen == "plan" and not rig.asked),
     "machine": Place(("enter",), lambda rig: rig.screen == "machine hardware"),
     "timeline": Place(
         ("enter", "shift+tab", "shift+tab"), lambda rig: rig.screen == "machine timeline" and not rig.asked
@@ -223,6 +224,7 @@ ROWS = (
     Row("show_models", "everywhere", **goes_to("models")),
     Row("show_events", "everywhere", **goes_to("events")),
     Row("show_route", "everywhere", **goes_to("route")),
+    Row("show_plan", "everywhere", **goes_to("plan")),
     Row("route", "everywhere", **goes_to("route"), before=TO_ADA),
     Row("take", "route", **copies("ada.example.net:11434"), before=("g",)),
     Row("open", "route", **goes_to("machine hardware"), before=OUT, mouse=on("ranking", 20, 12, times=2)),
@@ -237,6 +239,14 @@ ROWS = (
     Row("toggle_idle", "route", query("avoid_busy"), changed, mouse=chip("avoid busy")),
     Row("toggle_pull", "route", query("allow_pull"), changed, mouse=chip("allow pull")),
     Row("look_into", "route", **goes_to("machine hardware"), before=("g",)),
+    Row("open", "plan", **goes_to("machine hardware"), before=("g",), mouse=on("plan", 20, 1, times=2)),
+    Row("clear_what_if", "plan", **drops("what if: without"), before=("escape", "g", "w"), mouse=chip("what if")),
+    Row("toggle_gpu", "plan", **switches("without ada/0"), before=("g",)),
+    Row("toggle_machine", "plan", **switches("what if: without ada"), before=("g",)),
+    Row("toggle_optimal", "plan", lambda rig: rig.app.screen.is_optimal, changed, mouse=chip("optimal")),  # type: ignore[attr-defined]
+    Row("show_changes", "plan", lambda rig: rig.app.screen.view_now, changed, mouse=chip("changes from")),  # type: ignore[attr-defined]
+    Row("show_losses", "plan", lambda rig: rig.app.screen.view_now, changed, mouse=chip("loss of")),  # type: ignore[attr-defined]
+    Row("export_plan", "plan", **asks("write the plan to:")),
     Row("follow", "timeline", **switches("following")),
     Row("follow", "logs", **switches("following")),
     Row("find", "find", **asks("/")),

@@ -23,7 +23,9 @@ from textual.pilot import Pilot
 from tui_fleet import NOW, PROBLEM, Clock, FakeService, fleet, machine, sample_machines
 
 from fleettui.fleet.machine_log import LogUnavailable
+from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.event import Event
+from fleettui.model.placement import PlanRole
 from fleettui.model.route import RouteQuery
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.tui import screens
@@ -50,6 +52,28 @@ HAPPENED = (
     Event(NOW - 3600, "dora", "engine_up", "good", "ollama answers again", count=3, last_at=NOW - 3000),
     Event(NOW - 240, "pve52", "offline", "bad", "offline: no answer (timeout)", {"to": "offline"}),
 )
+
+
+TO_PLAN = Catalog(
+    (
+        CatalogModel("llama3.1-70b", vram_gib=40.5, names=(("ollama", ("llama3.1:70b",)),)),
+        CatalogModel("mixtral-8x22b", vram_gib=74.0, names=(("ollama", ("mixtral:8x22b",)),)),
+        CatalogModel("qwen2.5-14b", vram_gib=9.0),
+        CatalogModel("bge-m3", "embedding", vram_gib=1.4),
+    ),
+    file="catalog/models.yaml",
+    roles=(
+        PlanRole("llm-main", min_vram_gb=40, prefer="largest", count=2, slots=8, priority=10),
+        PlanRole("llm-small", min_vram_gb=10, count=3, priority=20, position=1),
+        PlanRole("embed", min_vram_gb=2, min_ram_gb=8, cpu_fallback=True, priority=30, position=2),
+        PlanRole("rerank", min_vram_gb=2, share_with="embed", priority=40, position=3),
+        PlanRole("summary", gpu=False, min_ram_gb=16, priority=50, position=4),
+        PlanRole("huge", min_vram_gb=500, priority=60, position=5),
+        PlanRole("someday", count=0, position=6),
+    ),
+    roles_file="catalog/roles.yaml",
+)
+"""What a Plan screen has to place."""
 
 
 class Fleet(NamedTuple):
@@ -96,6 +120,11 @@ SCREENS: dict[str, tuple[str, tuple[str, ...]]] = {
     "models": ("healthy broken empty 300", ("2", "x")),
     "events": ("healthy broken empty 300", ("5",)),
     "route": ("healthy broken empty 300", ("colon", *"route", "space", *"phi3", "colon", *"mini", "enter")),
+    "plan": ("healthy broken empty 300", ("4",)),
+    "plan what if": ("healthy", ("4", "j", "space")),
+    "plan changes": ("healthy", ("4", "D")),
+    "plan losses": ("healthy", ("4", "n")),
+    "plan without roles": ("healthy", ("4",)),
     "route models": ("healthy", ("t", *"ph")),
     "pending": ("broken empty", ("a",)),
     **{f"machine {tab.key}": ("healthy broken", ()) for tab in TABS},
@@ -185,6 +214,8 @@ def look_at(app: App[Any]) -> tuple[str, set[tuple[str, str]]]:
 
 def make_app(screen: str, kind: Fleet, theme: str = DARK) -> App[Any]:
     snapshot = fleet(kind.machines, problems=(PROBLEM,) if kind.is_broken else ())
+    if screen.startswith("plan") and not screen.endswith("without roles"):
+        snapshot = replace(snapshot, catalog=TO_PLAN)
     if screen.startswith("pick"):
         question = PickQuestion(None if screen == "pick" else RouteQuery("llama3.1:70b"))
         return PickApp(FakeSource(snapshot), question, Look(theme=theme), clock=Clock())
@@ -215,6 +246,9 @@ async def come_to(screen: str, kind: Fleet, pilot: Pilot[Any]) -> None:
     for key in SCREENS[screen][1]:
         await pilot.press(key)
     await settle(pilot)
+    for _ in range(2 if screen.startswith("plan") else 0):  # of many machines it is worked out beside
+        await pilot.app.workers.wait_for_complete()
+        await settle(pilot)
 
 
 def test_every_screen_is_looked_at() -> None:

@@ -11,6 +11,7 @@ Place = Literal[
     "models",
     "events",
     "route",
+    "plan",
     "machine",
     "timeline",
     "logs",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.binding import Binding, BindingType
 
 from fleettui.tui.action import Action, Place
+from fleettui.tui.plan_actions import PLAN_ACTIONS
 from fleettui.tui.route_actions import PICK_ACTIONS, ROUTE_ACTIONS
 
 ACTIONS: tuple[Action, ...] = (
@@ -40,7 +41,7 @@ ACTIONS: tuple[Action, ...] = (
         "Enter",
         "details",
         "Everything known of the machine under the cursor",
-        ("fleet", "models", "events", "route"),
+        ("fleet", "models", "events", "route", "plan"),
         rank=3,
         command="details",
     ),
@@ -263,8 +264,10 @@ ACTIONS: tuple[Action, ...] = (
         rank=22,
         command="show-route",
     ),
+    Action("show_plan", "4", "4", "plan", "Which role belongs on which GPU", rank=23, command="plan"),
     Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
     *ROUTE_ACTIONS,
+    *PLAN_ACTIONS,
     Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline", "logs"), rank=5),
     Action("find", "slash,f3", "/", "find", "Find a text in these lines", ("find",), rank=4, takes="TEXT"),
     Action("find_next", "n", "n", "next match", "The next line that has it", ("find",), rank=4),

@@ -22,6 +22,7 @@ from fleettui.tui.memory import Memory, texts_in
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
 from fleettui.tui.palette import PaletteCommands
+from fleettui.tui.planning import FleetNodes, PlanWork
 from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.remembering import APP, RememberingApp, recall
 from fleettui.tui.route_key import RouteKey
@@ -32,6 +33,7 @@ from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
 from fleettui.tui.screens.models.screen import ModelsScreen
 from fleettui.tui.screens.pending.screen import PendingScreen
+from fleettui.tui.screens.plan.screen import PlanScreen
 from fleettui.tui.screens.route.screen import RouteScreen
 from fleettui.tui.shell import ShellKey
 from fleettui.tui.widgets.painting import Line
@@ -44,6 +46,7 @@ TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (
     ("fleet", FleetScreen),
     ("models", ModelsScreen),
     ("route", RouteScreen),
+    ("plan", PlanScreen),
     ("events", EventsScreen),
 )
 """What 1 to 5 show, by name. Each keeps a stack of screens of its own, so that going there is instant."""
@@ -85,6 +88,9 @@ class FleetApp(RememberingApp):
         self.maintenance = MaintenanceKeys(self)
         self.shell = ShellKey(self)
         self.route = RouteKey(self)
+        self.plan_nodes = FleetNodes()
+        self.plans = PlanWork(self)
+        """Plans of the fleet as it is."""
         self._unsubscribe: Callable[[], None] | None = None
         self._commands = texts_in(self.memory.part(APP), "commands")
         """Lines of commands typed so far, oldest first."""
@@ -183,6 +189,9 @@ class FleetApp(RememberingApp):
 
     async def action_route(self, model: str = "") -> None:
         await self.route.go(model)
+
+    def action_show_plan(self) -> None:
+        self.show_top_screen("plan")
 
     def action_show_events(self) -> None:
         self.show_top_screen("events")

@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from fleettui.decide.addresses import script_address
 from fleettui.model.snapshot import FleetSnapshot
+from fleettui.tui.actions import BY_ID
 from fleettui.tui.asking import ask_on
 from fleettui.tui.offers import is_offered
 from fleettui.tui.widgets.footer import Footer
@@ -104,6 +105,12 @@ class LiveScreen(Screen[None]):
         """What does not apply is neither run nor listed."""
         look = self.fleet_app.look
         return is_offered(action, has_machine=self.current_machine is not None, is_readonly=look.is_readonly)
+
+    def key_of(self, action: str) -> str:
+        """The key of an action as it is bound now."""
+        look = self.fleet_app.look
+        own = look.keys.get(action)
+        return look.glyph_set.plain(own.partition(",")[0] if own else BY_ID[action].label)
 
     # One line to type in
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fleettui.model.route import EXIT_NO_DATA, EXIT_UNKNOWN_MODEL, RouteCandidate, RouteDecision, RouteQuery
@@ -71,11 +71,16 @@ def chips_of(query: RouteQuery) -> tuple[Chip, ...]:
 
 
 def chip_line(query: RouteQuery, keys: Mapping[str, str], width: int, glyphs: Glyphs) -> ChipLine:
+    """The options of a question on one line."""
+    return lay_chips(chips_of(query), keys, width, glyphs)
+
+
+def lay_chips(chips: Sequence[Chip], keys: Mapping[str, str], width: int, glyphs: Glyphs) -> ChipLine:
     """Key, sign and words of each; what is off is dim. `keys`: of each action as bound now."""
     cells: list[Cell] = [Cell("  ")]
     spots: list[tuple[range, str]] = []
     column = 2
-    for chip in chips_of(query):
+    for chip in chips:
         sign = glyphs.healthy if chip.is_on else glyphs.hollow
         key = keys.get(chip.action, "")
         words = chip.text if width >= _NAMES_FROM else chip.short

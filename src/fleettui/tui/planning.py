@@ -1,0 +1,117 @@
+"""Plans for screens: made anew only when catalog, flags or hardware changed; large ones in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from operator import is_
+from typing import TYPE_CHECKING, TypeVar
+
+from fleettui.decide.placement.optimal import compare
+from fleettui.decide.placement.what_if import lose_each_node
+from fleettui.decide.plan_nodes import plan_node
+from fleettui.model.catalog import EMPTY_CATALOG, Catalog
+from fleettui.model.placement import PlanNode
+from fleettui.model.placement_answers import NodeLoss, PlanComparison
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+
+if TYPE_CHECKING:
+    from fleettui.tui.app import FleetApp
+
+Nodes = tuple[PlanNode, ...]
+Made = TypeVar("Made")
+
+AT_ONCE = 150
+"""GPUs and copies that are planned while the screen waits: some 20 ms."""
+LOST_AT_ONCE = 400
+"""The same for the loss of each machine, times machines."""
+
+
+class FleetNodes:
+    """The fleet as placement sees it: the same objects while nothing of it changed."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[MachineSnapshot, PlanNode]] = {}
+        self._nodes: Nodes = ()
+
+    def nodes_of(self, fleet: FleetSnapshot) -> Nodes:
+        """The same tuple while no machine's hardware, flags or trust changed."""
+        kept = {}
+        for machine in fleet.machines:
+            before = self._kept.get(machine.name)
+            if before is not None and before[0] is machine:
+                kept[machine.name] = before
+                continue
+            node = plan_node(machine)
+            kept[machine.name] = (machine, before[1] if before is not None and before[1] == node else node)
+        self._kept = kept
+        nodes = tuple(node for _, node in kept.values())
+        if len(nodes) != len(self._nodes) or not all(map(is_, nodes, self._nodes)):
+            self._nodes = nodes
+        return self._nodes
+
+
+class PlanWork:
+    """The plans of one question, until another is asked."""
+
+    def __init__(self, app: FleetApp) -> None:
+        self._app = app
+        self._nodes: Nodes = ()
+        self._catalog: Catalog = EMPTY_CATALOG
+        self._turn = 0
+        self._losses: dict[bool, tuple[NodeLoss, ...] | None] = {}
+        self._weight = 0
+        self.comparison: PlanComparison | None = None
+        """Greedy and optimal; of the question before while the new one is worked on."""
+        self.is_working = False
+        """The plan on the screen is not yet that of what is asked."""
+        self.made = 0
+        """How often plans were made so far."""
+
+    def compare(self, nodes: Nodes, catalog: Catalog) -> PlanComparison | None:
+        """The plans at hand while nothing they rest on changed; None: there is none yet."""
+        if nodes is not self._nodes or catalog is not self._catalog:
+            self._nodes, self._catalog = nodes, catalog
+            self._turn += 1
+            self._losses.clear()
+            self.is_working = True
+            self.made += 1
+            self._weight = sum(len(node.gpus) for node in nodes) + sum(role.count for role in catalog.roles)
+            self._run(
+                lambda: compare(nodes, catalog.roles, catalog), self._take, at_once=self._weight <= AT_ONCE
+            )
+        return self.comparison
+
+    def losses(self, *, optimal: bool) -> tuple[NodeLoss, ...] | None:
+        """What the loss of each machine would cost; None while that is worked out."""
+        if optimal not in self._losses:
+            self._losses[optimal] = None
+            nodes, catalog = self._nodes, self._catalog
+
+            def take(losses: tuple[NodeLoss, ...]) -> None:
+                self._losses[optimal] = losses
+
+            self._run(
+                lambda: lose_each_node(nodes, catalog.roles, catalog, optimal=optimal),
+                take,
+                at_once=self._weight * len(nodes) <= LOST_AT_ONCE,
+            )
+        return self._losses[optimal]
+
+    def _take(self, comparison: PlanComparison) -> None:
+        self.comparison = comparison
+        self.is_working = False
+
+    def _run(self, make: Callable[[], Made], take: Callable[[Made], None], *, at_once: bool) -> None:
+        if at_once:
+            take(make())
+            return
+        turn = self._turn
+
+        async def work() -> None:
+            made = await asyncio.to_thread(make)
+            if turn == self._turn:  # else something changed meanwhile
+                take(made)
+                self._app.painter.request()
+
+        self._app.run_worker(work(), group="plan", exit_on_error=True)

@@ -1,0 +1,31 @@
+"""From what is loaded now to a plan, worked out anew only when either changed."""
+
+from __future__ import annotations
+
+from fleettui.decide.placement.diff import Loading, diff_loaded
+from fleettui.decide.plan_nodes import loaded_copies
+from fleettui.model.placement import PlacementPlan
+from fleettui.model.placement_answers import LoadedCopy, PlanDiff
+from fleettui.model.snapshot import FleetSnapshot
+
+
+class NowChanges:
+    """The last answer and what it was made of."""
+
+    def __init__(self) -> None:
+        self._seq = -1
+        self._loaded: tuple[LoadedCopy, ...] = ()
+        self._made_for: tuple[object, ...] = ()
+        self._diff = PlanDiff()
+
+    def from_now(self, fleet: FleetSnapshot, plan: PlacementPlan) -> PlanDiff:
+        """What would be loaded, moved and taken away."""
+        catalog = fleet.catalog
+        if fleet.seq != self._seq:
+            self._seq = fleet.seq
+            self._loaded = tuple(copy for item in fleet.machines for copy in loaded_copies(item, catalog))
+        before = self._made_for
+        if len(before) != 3 or before[0] is not plan or before[1] is not catalog or before[2] != self._loaded:
+            self._made_for = (plan, catalog, self._loaded)
+            self._diff = diff_loaded(self._loaded, plan, Loading(catalog))
+        return self._diff
