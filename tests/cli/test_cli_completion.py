@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from cli_runner import SRC, Cli, write_machine
 
+from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.lease import Lease
 from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel, ModelTraits
@@ -55,6 +56,7 @@ def shell_environment(tmp_path: Path, machines_dir: Path) -> dict[str, str]:
         Machine("ada", "gpu-host", "ada.lan", tags=("edge",), engines=(EngineEndpoint("ollama", 11434),)),
         link=LinkStatus("up", since=1.0),
         engines=(engine,),
+        gpu=GpuReading((GpuCard(0), GpuCard(1))),
         health="healthy",
     )
     written_at = time.time() - 86_400
@@ -118,6 +120,8 @@ def run(command: list[str], environment: dict[str, str]) -> str:
         ("fleettui --rou", {"--route "}),
         ("fleettui route --release ", {"k7qm3x9dtw "}),
         ("fleettui status --fi", {"--filter "}),
+        ("fleettui placement plan --without bo", {"bora "}),
+        ("fleettui placement plan --disable ada:", {"0", "1"}),
         ("fleettui --print-completion z", {"zsh "}),
         ("fleettui demo --seed ", {""}),
     ],

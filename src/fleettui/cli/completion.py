@@ -209,6 +209,18 @@ def _leases(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]
         return []
 
 
+def _gpus(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """`ada:0`, as the last snapshot has them."""
+    fleet = _stored(parsed_args)
+    machines = () if fleet is None else fleet.machines
+    return [
+        f"{machine.name}:{card.index}"
+        for machine in machines
+        if machine.gpu is not None
+        for card in machine.gpu.cards
+    ]
+
+
 def _units(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     return ["kernel", "ollama", "nvidia-persistenced"]
 
@@ -217,6 +229,7 @@ _COMPLETERS: dict[str, Completer] = {
     "NAME": _names,
     "MACHINE": _names,
     "M": _names,
+    "MACHINE:IDX": _gpus,
     "MODEL": _models,
     "T": _tags,
     "U": _units,
