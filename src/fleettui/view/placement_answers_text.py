@@ -98,7 +98,8 @@ def losses_headline(losses: list[NodeLoss]) -> str:
     needed = [clean(item.node) for item in losses if not item.is_safe]
     whole = count(len(losses), "machine")
     if not needed:
-        return f"N-1: each of {whole} can be spared, every role keeps its copies"
+        each = f"each of {whole}" if len(losses) > 1 else whole
+        return f"N-1: {each} can be spared, every role keeps its copies"
     return f"N-1: {len(needed)} of {whole} cannot be spared: {', '.join(needed)}"
 
 
