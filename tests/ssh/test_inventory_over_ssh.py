@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import asyncssh
 import pytest
 from sshd_rig import SshdRig
+from test_windows_machines import WindowsMachine, listen, write_files
 from trust_fleet import TrustFleet, assert_no_login, logins
+
+from fleettui.config.machine_folder import load_machines
+from fleettui.fleet.inventory import Collected, collect_profiles
+from fleettui.model.profile import ProfileGpu
+from fleettui.model.unknown import Unknown
+from fleettui.net.connector import Connector
 
 
 @pytest.fixture
@@ -55,3 +63,39 @@ def test_a_hung_tool_costs_the_cards_and_they_stay_as_they_were(fleet: TrustFlee
     assert error["message"].startswith("nvidia-smi: no answer within ")
     assert document["nodes"][0]["gpus"] == first["nodes"][0]["gpus"]
     assert (ada.folder / "gpu-calls").read_text().count("\n") == 2
+
+
+async def test_of_windows_the_cards_alone_are_read_and_an_old_driver_is_asked_again(
+    sshd_rig: SshdRig, tmp_path: Path
+) -> None:
+    windows = WindowsMachine()
+    windows.tasks = ""
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    server = await listen(windows, key)
+    write_files(sshd_rig, tmp_path / "machines", key, windows.port, 1)
+    connector = Connector(sshd_rig.settings())
+    told: list[Collected] = []
+    machines = load_machines(str(tmp_path / "machines")).machines
+    try:
+        (found,) = await collect_profiles(
+            machines, connector, connector.link_for, told.append, 20.0, lambda: 1000.9
+        )
+    finally:
+        server.close()
+    assert told == [found]
+    assert found.profile is not None
+    assert found.profile.gpus == (
+        ProfileGpu(
+            0, "NVIDIA GeForce RTX 2080 SUPER", 8, 8192,
+            Unknown("the driver does not tell compute capabilities"), "591.86",
+        ),
+    )  # fmt: skip
+    assert found.profile.collected_at == 1000.0
+    assert isinstance(found.profile.memory_kb, Unknown)
+    assert found.gaps == (), "nothing failed"
+    queries = [command for command in windows.commands if "--query-gpu" in command]
+    assert [query.split()[1] for query in queries] == [
+        "--query-gpu=index,name,memory.total,compute_cap,driver_version",
+        "--query-gpu=index,name,memory.total,driver_version",
+    ]
+    assert windows.most_running == 1

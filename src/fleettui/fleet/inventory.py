@@ -19,6 +19,7 @@ from fleettui.probes.clean import clean_text
 from fleettui.probes.frames import Frame, Section
 from fleettui.probes.loops import LoopKind
 from fleettui.probes.loops_gpu import TOOL_LIMIT_S
+from fleettui.probes.nvidia_problems import HUNG_EXIT
 from fleettui.probes.profile import (
     FACTS_SECTIONS,
     SPARE_DISKS_SECTION,
@@ -27,13 +28,16 @@ from fleettui.probes.profile import (
     parse_cards,
     profile_section,
 )
-from fleettui.probes.windows import NOT_SUPPORTED, is_windows_server
+from fleettui.probes.windows import is_windows_server
 
 FACTS_LIMIT_S = 15.0
 """Beyond what the tools of one question may take on the machine."""
 CARDS_LIMIT_S = TOOL_LIMIT_S + 5.0
 SPARE_S = 0.3
 """Questions end so much before the machine's time is over: what was read by then counts."""
+PATIENCE_S = 3.0
+AGAIN_S = 0.7
+"""A call of somebody's poller on a Windows machine is over by then; one that is still there hangs."""
 _NOTHING = Section(127, b"")
 
 
@@ -104,7 +108,9 @@ async def _collect(machine: Machine, link: Link, clock: Callable[[], float], unt
     if lost:
         raise lost[0]
     profile, gaps = make_profile(machine.name, cards, facts, float(int(clock())))
-    if silence:
+    if is_windows:  # nobody tells the rest there, so it is not missing
+        gaps = tuple(gap for gap in gaps if gap.part == "gpus")
+    elif silence:
         gaps = tuple(gap if gap.part == "gpus" else ProfileGap(gap.part, silence) for gap in gaps)
     parts = (profile.gpus, profile.memory_kb, profile.cpu.threads, profile.disks)
     if all(isinstance(part, Unknown) for part in parts):
@@ -152,7 +158,7 @@ async def _ask_facts(link: Link, until: float) -> tuple[dict[str, Section], str]
 
 
 async def _no_facts() -> tuple[dict[str, Section], str]:
-    return {}, NOT_SUPPORTED
+    return {}, ""
 
 
 async def _ask_windows_cards(link: Link, until: float) -> CardsAnswer:
@@ -160,17 +166,20 @@ async def _ask_windows_cards(link: Link, until: float) -> CardsAnswer:
     feed = WindowsGpuFeed(answers.put_nowait, may_hang=True)
     await feed.open(link)
     limit_s = _limit_s(CARDS_LIMIT_S, until)
+    patience = time.monotonic() + _limit_s(PATIENCE_S, until)
     try:
         refused: tuple[str, ...] = ()
         while True:
             feed.ask((profile_section(refused),))
             async with asyncio.timeout(limit_s):
                 section = (await answers.get()).sections.get("gpu", _NOTHING)
+            if section.exit_code == HUNG_EXIT and time.monotonic() < patience:
+                await asyncio.sleep(AGAIN_S)
+                continue
             cards = parse_cards(section.payload, section.exit_code, refused)
             if not set(cards.refused) - set(refused):
                 return cards
             refused = tuple(dict.fromkeys((*refused, *cards.refused)))
-            await asyncio.sleep(0)
     except LinkError as error:
         return CardsAnswer(Unknown(str(error)))
     except TimeoutError:
