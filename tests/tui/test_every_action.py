@@ -240,7 +240,7 @@ ROWS = (
     Row("toggle_pull", "route", query("allow_pull"), changed, mouse=chip("allow pull")),
     Row("look_into", "route", **goes_to("machine hardware"), before=("g",)),
     Row("open", "plan", **goes_to("machine hardware"), before=("g",), mouse=on("plan", 20, 1, times=2)),
-    Row("clear_what_if", "plan", **drops("what if: without"), before=("escape", "g", "w"), mouse=chip("what if")),
+    Row("clear_what_if", "plan", **drops("what if:"), before=("escape", "g", "w"), mouse=chip("what if")),
     Row("toggle_gpu", "plan", **switches("without ada/0"), before=("g",)),
     Row("toggle_machine", "plan", **switches("what if: without ada"), before=("g",)),
     Row("toggle_optimal", "plan", lambda rig: rig.app.screen.is_optimal, changed, mouse=chip("optimal")),  # type: ignore[attr-defined]

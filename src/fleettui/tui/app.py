@@ -22,7 +22,7 @@ from fleettui.tui.memory import Memory, texts_in
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
 from fleettui.tui.palette import PaletteCommands
-from fleettui.tui.planning import FleetNodes, PlanWork
+from fleettui.tui.planning import FleetPlans
 from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.remembering import APP, RememberingApp, recall
 from fleettui.tui.route_key import RouteKey
@@ -88,8 +88,7 @@ class FleetApp(RememberingApp):
         self.maintenance = MaintenanceKeys(self)
         self.shell = ShellKey(self)
         self.route = RouteKey(self)
-        self.plan_nodes = FleetNodes()
-        self.plans = PlanWork(self)
+        self.plans = FleetPlans(self)
         """Plans of the fleet as it is."""
         self._unsubscribe: Callable[[], None] | None = None
         self._commands = texts_in(self.memory.part(APP), "commands")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from operator import is_
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fleettui.decide.placement.optimal import compare
 from fleettui.decide.placement.what_if import lose_each_node
-from fleettui.decide.plan_nodes import plan_node
+from fleettui.decide.plan_nodes import plan_node, plan_notes
 from fleettui.model.catalog import EMPTY_CATALOG, Catalog
-from fleettui.model.placement import PlanNode
+from fleettui.model.placement import PlacementPlan, PlanNode
 from fleettui.model.placement_answers import NodeLoss, PlanComparison
+from fleettui.model.profile import Profile
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.tui.port import FleetPort
 
 if TYPE_CHECKING:
     from fleettui.tui.app import FleetApp
@@ -30,25 +32,56 @@ LOST_AT_ONCE = 400
 class FleetNodes:
     """The fleet as placement sees it: the same objects while nothing of it changed."""
 
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[MachineSnapshot, PlanNode]] = {}
+    def __init__(self, service: FleetPort) -> None:
+        self._service = service
+        self._kept: dict[str, _Kept] = {}
         self._nodes: Nodes = ()
 
     def nodes_of(self, fleet: FleetSnapshot) -> Nodes:
-        """The same tuple while no machine's hardware, flags or trust changed."""
+        """The same tuple while no machine's hardware, profile, flags or trust changed."""
+        book = self._service.profiles
+        profiles = {} if book is None else book.latest
         kept = {}
         for machine in fleet.machines:
-            before = self._kept.get(machine.name)
-            if before is not None and before[0] is machine:
-                kept[machine.name] = before
-                continue
-            node = plan_node(machine)
-            kept[machine.name] = (machine, before[1] if before is not None and before[1] == node else node)
+            before, profile = self._kept.get(machine.name), profiles.get(machine.name)
+            if before is None or before.machine is not machine or before.profile is not profile:
+                node, notes = plan_node(machine, profile), plan_notes(machine, profile)
+                if before is not None and before.node == node:
+                    node = before.node
+                before = _Kept(machine, profile, node, notes)
+            kept[machine.name] = before
         self._kept = kept
-        nodes = tuple(node for _, node in kept.values())
+        nodes = tuple(item.node for item in kept.values())
         if len(nodes) != len(self._nodes) or not all(map(is_, nodes, self._nodes)):
             self._nodes = nodes
         return self._nodes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about these nodes."""
+        return tuple(note for item in self._kept.values() for note in item.notes)
+
+
+class _Kept(NamedTuple):
+    machine: MachineSnapshot
+    profile: Profile | None
+    node: PlanNode
+    notes: tuple[str, ...]
+
+
+class FleetPlans:
+    """Plans of the fleet as it is, for every screen."""
+
+    def __init__(self, app: FleetApp) -> None:
+        self.nodes = FleetNodes(app.service)
+        self.work = PlanWork(app)
+
+    def plan_now(self, fleet: FleetSnapshot) -> PlacementPlan | None:
+        """The greedy plan; None where there is nothing to plan, or not yet."""
+        if not fleet.catalog.roles:
+            return None
+        comparison = self.work.compare(self.nodes.nodes_of(fleet), fleet.catalog)
+        return None if comparison is None else comparison.greedy
 
 
 class PlanWork:

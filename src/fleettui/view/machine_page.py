@@ -76,14 +76,19 @@ def hardware_page(
 
 
 def models_page(
-    snapshot: MachineSnapshot, now: float, layout: Layout, other_digests: Sequence[Drift] = ()
+    snapshot: MachineSnapshot,
+    now: float,
+    layout: Layout,
+    other_digests: Sequence[Drift] = (),
+    planned: Sequence[Line] = (),
 ) -> tuple[Section, ...]:
     """What is loaded, how that differs from what is declared, who is on the GPUs. `other_digests`: models
-    that are something else on other machines."""
+    that are something else on other machines; `planned`: roles of the placement plan."""
     view = _view_of(snapshot, now, layout)
     left: list[Entry] = [
         ("Loaded models", loaded_lines(view)),
         ("Differences", drift_lines(view, other_digests)),
+        ("Plan roles", list(planned)),
         ("Declared and installed models", model_lines(view)),
     ]
     right: list[Entry] = [

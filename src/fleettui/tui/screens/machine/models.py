@@ -8,7 +8,9 @@ from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.screens.machine.section_pane import SectionPane
 from fleettui.view.layout import Layout
 from fleettui.view.machine_page import Section, models_page
+from fleettui.view.machine_planned import planned_lines
 from fleettui.view.model_drift import Drift, find_other_digests
+from fleettui.view.tables import Line
 
 _COMPARE_AGAIN_S = 10.0
 """What is installed elsewhere changes rarely, and looking through 300 machines takes milliseconds."""
@@ -30,4 +32,8 @@ class ModelsPane(SectionPane):
         if last is None or last[0] != installed or not 0 <= now - last[1] < _COMPARE_AGAIN_S:
             self._compared = (installed, now)
             self._other_digests = find_other_digests(machine, fleet.machines)
-        return models_page(machine, now, layout, self._other_digests)
+        return models_page(machine, now, layout, self._other_digests, self._planned(machine, fleet, layout))
+
+    def _planned(self, machine: MachineSnapshot, fleet: FleetSnapshot, layout: Layout) -> list[Line]:
+        plan, roles = self.fleet_app.plans.plan_now(fleet), fleet.catalog.roles
+        return planned_lines(machine.name, plan, roles, layout.width)

@@ -11,7 +11,7 @@ from fleettui.model.placement_answers import LintFinding
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import NOT_READ, Maybe
 from fleettui.model.vram import card_memory
-from fleettui.tui.screens.plan.what_if import WhatIf
+from fleettui.tui.screens.plan.what_if import OFF, WhatIf
 from fleettui.view.plan_page import gpu_detail, role_detail
 from fleettui.view.plan_rows import (
     GpuState,
@@ -47,7 +47,7 @@ def state_of(node: PlanNode, index: int | None, used: Used, what_if: WhatIf) -> 
         is_switched = is_switched or what_if.is_switched(node.name, gpu.index)
         if not off and gpu.disabled:
             is_here = what_if.is_switched(node.name, gpu.index)
-            off = "off (what if)" if is_here else "disabled in the file"
+            off = OFF if is_here else "disabled"
     used_mib = used.get((node.name, index), NOT_READ) if index is not None else NOT_READ
     return GpuState(used_mib, off, is_switched, node.is_offline)
 
@@ -91,6 +91,7 @@ class PlanRows:
         used: Used,
         what_if: WhatIf,
         layout: PlanLayout,
+        warnings: Sequence[str],
         findings: Sequence[LintFinding],
     ) -> list[PlanRow]:
         """Machines with their GPUs, then what has no place, then what is odd."""
@@ -105,7 +106,7 @@ class PlanRows:
             rows.append(heading("unplaced", f"{count(len(plan.unplaced), 'role')} without a place", layout))
         for role in plan.unplaced:
             rows += unplaced_rows(role, layout)
-        said = [(text, "warn") for text in plan.warnings]
+        said = [(text, "warn") for text in warnings]
         said += [(f"{item.text}", "dim") for item in findings]
         if plan.switched_off:
             said.append((f"switched off (count 0): {', '.join(plan.switched_off)}", "dim"))

@@ -99,7 +99,7 @@ class PlanScreen(LiveScreen):
     def work(self) -> PlanWork:
         """Who makes the plan that is shown."""
         if not self.what_if:
-            return self.fleet_app.plans
+            return self.fleet_app.plans.work
         if self._other_work is None:
             self._other_work = PlanWork(self.fleet_app)
         return self._other_work
@@ -114,7 +114,7 @@ class PlanScreen(LiveScreen):
         if not self.size.width:
             return
         catalog, work = snapshot.catalog, self.work
-        self.nodes = self.what_if.apply(self.fleet_app.plan_nodes.nodes_of(snapshot))
+        self.nodes = self.what_if.apply(self.fleet_app.plans.nodes.nodes_of(snapshot))
         self._used = used_now(snapshot)
         comparison = work.compare(self.nodes, catalog) if catalog.roles and snapshot.machines else None
         self.plan = None
@@ -142,7 +142,10 @@ class PlanScreen(LiveScreen):
         else:
             roles = {role.name: role for role in catalog.roles}
             findings = self._lint(catalog)
-            rows = self.rows.of_plan(plan, self.nodes, roles, self._used, self.what_if, layout, findings)
+            warnings = (*self.fleet_app.plans.nodes.notes, *plan.warnings)
+            rows = self.rows.of_plan(
+                plan, self.nodes, roles, self._used, self.what_if, layout, warnings, findings
+            )
             view.show_lines(rows, Line("header", plan_header(layout)))
             return
         view.show_lines(rows, None)
@@ -265,7 +268,7 @@ class PlanScreen(LiveScreen):
 
     def _toggle(self, index: int | None) -> None:
         name = self.current_machine
-        actual = self.fleet_app.plan_nodes.nodes_of(self.fleet_app.snapshot)
+        actual = self.fleet_app.plans.nodes.nodes_of(self.fleet_app.snapshot)
         node = next((node for node in actual if node.name == name), None)
         if node is None:
             return
