@@ -310,6 +310,8 @@ def test_from_what_is_loaded_on_the_demo_fleet(demo_cli: Cli) -> None:
     assert (added["kind"], added["model"], added["load_gb"]) == ("add", "bge-reranker-v2-m3", 1.4)
     gone = {(item["from"]["node"], item["model"]) for item in document["changes"] if item["kind"] == "remove"}
     assert ("ada", "llama3.1-70b") in gone
+    assert not [node for node, _ in gone if node == "fips"], "it is not planned, so it is left alone"
+    assert document["counts"] == {"keep": 3, "move": 3, "add": 2, "remove": 10}
 
 
 class _Stored:

@@ -151,11 +151,12 @@ def _diff(
     planned: PlacementPlan,
     loading: Loading,
 ) -> PlanDiff:
+    """What is loaded on machines that are not planned is left alone."""
     planned = with_likely_models(planned, catalog)
     if before is not None:
         return diff_plans(before, planned, loading)
     machines = () if inputs.fleet is None else inputs.fleet.machines
-    names = {node.name for node in inputs.nodes}
+    names = {node.name for node in inputs.nodes} - {node.node for node in planned.excluded_nodes}
     copies = [
         copy
         for machine in machines
