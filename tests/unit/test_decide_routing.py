@@ -163,7 +163,7 @@ def test_an_unread_list_of_models_is_not_an_empty_one() -> None:
     engine = replace(make_engine(), installed=Unknown())
     decision = ask(make_snapshot(engines=(engine,)))
     assert decision.rejected[0].codes == ("timeout",)
-    assert decision.exit_code == 1
+    assert decision.exit_code == 4
 
 
 def test_remote_model() -> None:
@@ -510,3 +510,22 @@ def test_need_is_the_file_size_and_a_fifth() -> None:
     assert rejection(unsized, min_free_vram_mib=1) == [
         ("free_vram", "free_vram: need unknown, neither tensors nor file size are known")
     ]
+
+
+def test_an_engine_that_is_down_beside_one_without_the_model_is_a_reason_of_its_own() -> None:
+    down = make_engine(kind="vllm", port=8000, state="down", error="connection refused")
+    snapshot = make_snapshot(engines=(make_engine(installed=[]), down))
+    (rejected,) = ask(snapshot).rejected
+    assert rejected.codes == ("not_installed", "engine_down")
+    assert rejected.text == (
+        "not_installed; engine_down: vLLM on port 8000 does not answer: connection refused"
+    )
+
+
+def test_lists_that_were_not_read_anywhere_are_no_usable_data() -> None:
+    snapshot = make_snapshot(engines=(make_engine(installed=None, loaded=[]),))
+    unread = replace(snapshot, engines=(replace(snapshot.engines[0], installed=Unknown("not read yet")),))
+    decision = ask(unread)
+    assert [item.codes for item in decision.rejected] == [("timeout",)]
+    assert decision.exit_code == 4
+    assert ask(unread, resident(), model="no-such").exit_code == 1

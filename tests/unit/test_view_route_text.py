@@ -216,3 +216,15 @@ def test_the_whole_document() -> None:
         "generated_at": "2026-11-30T14:03:12Z",
         "took_ms": 3.1,
     }
+
+
+@pytest.mark.parametrize(
+    ("mib", "words"),
+    [(1, "1 MiB"), (2253, "2.2 GiB"), (4000, "4000 MiB"), (4096, "4.0 GiB"), (102400, "100.0 GiB")],
+)
+def test_a_minimum_is_told_as_it_was_asked_for(mib: int, words: str) -> None:
+    decision = ask(make_snapshot(installed=[make_installed()], cards=[]), min_free_vram_mib=mib)
+    assert (
+        route_lines(decision)[-1]
+        == f"error: no machine can serve 'llama3.1:70b' with {words} of free VRAM now"
+    )

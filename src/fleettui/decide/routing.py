@@ -114,10 +114,11 @@ def _judge(snapshot: MachineSnapshot, inquiry: Inquiry) -> Judged:
 
         seen = hold_back(snapshot, held, [match.name for match in matches])
     if not matches:
-        answered, rejection = _absence(snapshot, inquiry.asked, is_complete)
+        answered, absence = _absence(snapshot, inquiry.asked, is_complete)
         puller, name = _puller(seen, query), inquiry.asked.name_on("ollama")
         if puller is None or name is None:
-            return Judged(None, (*against, rejection), age_s, True, answered, ())
+            has_data = absence[0].code != "timeout"
+            return Judged(None, (*against, *absence), age_s, has_data, answered, ())
         free = _fresh_free_vram(seen, now, inquiry.limit_s)
         best = Match(puller, None, None, name), inquiry.cold.judge_pull(seen, puller, free)
     else:
@@ -165,18 +166,22 @@ def engine_down(snapshot: MachineSnapshot) -> Rejection:
     return Rejection("engine_down", f"engine_down: {'; '.join(map(engine_trouble, snapshot.engines))}")
 
 
-def _absence(snapshot: MachineSnapshot, asked: Asked, is_complete: bool) -> tuple[bool, Rejection]:
-    """Whether the machine answered without the model, and the reason why it cannot serve it."""
+def _absence(
+    snapshot: MachineSnapshot, asked: Asked, is_complete: bool
+) -> tuple[bool, tuple[Rejection, ...]]:
+    """Whether the machine answered without the model, and the reasons why it cannot serve it."""
     down = [engine for engine in snapshot.engines if not is_usable_engine(engine)]
     if len(down) == len(snapshot.engines):
-        return False, engine_down(snapshot)
+        return False, (engine_down(snapshot),)
     if not is_complete and not down:
-        return False, Rejection("timeout", "timeout: list of installed models not read yet")
+        return False, (Rejection("timeout", "timeout: list of installed models not read yet"),)
     nearest = nearest_installed(snapshot, asked)
     text = f"not_installed (has {nearest})" if nearest is not None else "not_installed"
-    if down:
-        text += f"; {engine_trouble(down[0])}"
-    return is_complete, Rejection("not_installed", text)
+    absent = Rejection("not_installed", text)
+    if down:  # which may have it
+        trouble = "; ".join(map(engine_trouble, down))
+        return is_complete, (absent, Rejection("engine_down", f"engine_down: {trouble}"))
+    return is_complete, (absent,)
 
 
 def _fresh_free_vram(snapshot: MachineSnapshot, now: float, limit_s: float) -> FreeVram:

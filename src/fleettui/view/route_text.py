@@ -106,11 +106,17 @@ def _conclusion(decision: RouteDecision) -> str:
         return f"error: no machine knows {asked}{nearest}"
     if decision.exit_code == EXIT_NO_DATA:
         return f"error: no machine gave usable data, so nothing is known of {asked}; check the network"
-    wishes = f" with {query.min_free_vram_mib / 1024:.1f} GiB of free VRAM" if query.min_free_vram_mib else ""
+    wishes = f" with {_size(query.min_free_vram_mib)} of free VRAM" if query.min_free_vram_mib else ""
     wishes += f" with a context of {query.context}" if query.context is not None else ""
     verb = "has" if query.require_loaded else "can serve"
     loaded = " loaded" if query.require_loaded else ""
     return f"error: no machine {verb} {asked}{loaded}{wishes} now{nearest}"
+
+
+def _size(mib: int) -> str:
+    """As it was asked for: in GiB where one decimal tells it, else in MiB."""
+    gib = f"{mib / 1024:.1f}"
+    return f"{gib} GiB" if -(-float(gib) * 1024 // 1) == mib else f"{mib} MiB"
 
 
 def format_answer(decision: RouteDecision, form: AnswerFormat | str) -> str:
