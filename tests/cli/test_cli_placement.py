@@ -162,6 +162,14 @@ def test_an_inventory_is_planned_to_the_byte(plan: Planner, folder: Path) -> Non
     assert plan("--yaml").stdout == YAML, "the order of an inventory means nothing"
 
 
+def test_an_output_that_has_only_ascii(cli: Cli, folder: Path) -> None:
+    options = ("--catalog", "catalog", "--inventory", "fleet.yaml", "--without", "n2")
+    done = cli("placement", "plan", *options, cwd=folder, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert "?" not in done.stdout
+
+
 def test_a_plan_is_read_back_to_compare_with_it_and_to_keep_it(plan: Planner, folder: Path) -> None:
     (folder / "plan.yaml").write_text(plan("--yaml").stdout)
     (folder / "plan.json").write_text(plan("--json").stdout)

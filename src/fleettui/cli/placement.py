@@ -29,12 +29,14 @@ from fleettui.model.placement import PlacementPlan
 from fleettui.model.placement_answers import PlanComparison, PlanDiff
 from fleettui.model.record import dataclass, replace
 from fleettui.view.cells import Cells
-from fleettui.view.glyphs import Glyphs, glyphs_of
+from fleettui.view.glyphs import UNICODE, Glyphs, glyphs_of
 from fleettui.view.json_values import Document
 from fleettui.view.placement_answers_document import diff_document, lint_document, losses_document
 from fleettui.view.placement_answers_text import diff_lines, lint_lines, losses_lines
 from fleettui.view.placement_document import plan_document
 from fleettui.view.placement_text import plan_lines
+
+_SIGNS = f"{UNICODE.bar_left}{UNICODE.bar_parts[-1]}{UNICODE.offline}{UNICODE.dash}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class _Printer:
     @property
     def glyphs(self) -> Glyphs:
         """Signs that the terminal has."""
-        return glyphs_of(self.folders.appearance.glyphs or "")
+        told = self.folders.appearance.glyphs
+        return glyphs_of(told or ("" if output.can_encode(_SIGNS) else "ascii"))
 
     def print_document(self, document: Document) -> None:
         """As JSON or YAML."""
