@@ -85,6 +85,11 @@ def test_a_file_with_an_error_is_left_alone_and_nobody_is_asked(demo_cli: Cli, t
         f"  {path}:2: gpus[0].index: gpus[0].index is missing; add `index: 0`.\n"
     )
     assert path.read_text() == "name: ada\ngpus: [{name: X}]\n"
+    document = json.loads(demo_cli("inventory", "collect", "ada", "-o", str(path), "--json").stdout)
+    (error,) = document["errors"]
+    assert (document["nodes"], error["file"], error["line"], error["key"]) == (
+        [], str(path), 2, "gpus[0].index",
+    )  # fmt: skip
     done = demo_cli("inventory", "collect", "ada", "-o", str(tmp_path / "none" / "i.yaml"))
     assert (done.returncode, done.stdout) == (2, "")
 

@@ -45,6 +45,7 @@ class CommandError(Exception):
             "route": {"chosen": None, "candidates": [], "rejected": []},
             "events": {"events": []},
             "logs": {"lines": []},
+            "inventory": {"nodes": []},
             "placement": {"assignments": [], "unplaced": []},
         }
         body: dict[str, object] = bodies.get(command, {"machines": []})

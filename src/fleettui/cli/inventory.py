@@ -89,6 +89,7 @@ def _read_output(path: str | None) -> Inventory | None:
             f"{path} is no sound inventory, and nothing of it may be lost",
             *problem_lines(problems),
             exit_code=EXIT_USAGE,
+            problems=problems,
         )
     return inventory
 
