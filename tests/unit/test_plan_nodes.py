@@ -18,10 +18,17 @@ from builders import (
     make_snapshot,
 )
 from fleettui.decide.placement.kinds import kind_of_role, with_likely_models
-from fleettui.decide.plan_nodes import loaded_copies, node_of_profile, plan_node, plan_nodes, plan_notes
+from fleettui.decide.plan_nodes import (
+    loaded_copies,
+    loaded_now,
+    node_of_profile,
+    plan_node,
+    plan_nodes,
+    plan_notes,
+)
 from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.gpu import CardCondition, GpuCondition, GpuFault, GpuProblem, GpuReading, MigInstance
-from fleettui.model.placement import Assignment, PlacementPlan, PlanGpu, PlanNode
+from fleettui.model.placement import Assignment, ExcludedNode, PlacementPlan, PlanGpu, PlanNode
 from fleettui.model.profile import Profile, ProfileGpu
 from fleettui.model.readings import MemoryReading
 from fleettui.model.record import replace
@@ -162,6 +169,14 @@ def test_what_is_loaded_goes_by_the_names_of_the_catalog() -> None:
     assert only[0].size_gb == pytest.approx(39.6)
     several = loaded_copies(machine(loaded=copies, installed=[make_installed()]), catalog)
     assert [(copy.model, copy.gpus) for copy in several] == [("llama-70b", ()), ("other:1b", ())]
+
+
+def test_what_is_on_machines_that_are_not_planned_is_left_alone() -> None:
+    here = machine(loaded=[make_copy()])
+    away = replace(make_offline("bora"), engines=here.engines)
+    assert [copy.node for copy in loaded_now([here, away], PlacementPlan())] == ["ada"]
+    out = PlacementPlan(excluded_nodes=(ExcludedNode("ada", "maintenance"),))
+    assert loaded_now([here, away], out) == ()
 
 
 KINDS = Catalog(

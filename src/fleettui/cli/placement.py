@@ -23,7 +23,7 @@ from fleettui.decide.placement.optimal import compare, plan_optimal
 from fleettui.decide.placement.plan import plan
 from fleettui.decide.placement.sticky import plan_keeping
 from fleettui.decide.placement.what_if import lose_each_node
-from fleettui.decide.plan_nodes import loaded_copies
+from fleettui.decide.plan_nodes import loaded_now
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import PlacementPlan
 from fleettui.model.placement_answers import PlanComparison, PlanDiff
@@ -154,19 +154,13 @@ def _diff(
     planned: PlacementPlan,
     loading: Loading,
 ) -> PlanDiff:
-    """What is loaded on machines that are not planned is left alone."""
     planned = with_likely_models(planned, catalog)
     if before is not None:
         return diff_plans(before, planned, loading)
+    names = {node.name for node in inputs.nodes}
     machines = () if inputs.fleet is None else inputs.fleet.machines
-    names = {node.name for node in inputs.nodes} - {node.node for node in planned.excluded_nodes}
-    copies = [
-        copy
-        for machine in machines
-        if machine.name in names and machine.link.state == "up"
-        for copy in loaded_copies(machine, catalog)
-    ]
-    return diff_loaded(copies, planned, loading)
+    known = (machine for machine in machines if machine.name in names)
+    return diff_loaded(loaded_now(known, planned, catalog), planned, loading)
 
 
 def _print_lint(printer: _Printer, inputs: PlanInputs, catalog: Catalog) -> int:

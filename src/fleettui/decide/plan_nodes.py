@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleettui.model.catalog import EMPTY_CATALOG, Catalog, find_in_catalog
 from fleettui.model.gpu import GpuCard, GpuReading, condition_of
-from fleettui.model.placement import Capability, PlanGpu, PlanNode
+from fleettui.model.placement import Capability, PlacementPlan, PlanGpu, PlanNode
 from fleettui.model.placement_answers import LoadedCopy
 from fleettui.model.profile import KIB_OF_GIB, MIB_OF_GIB, Profile, ProfileGpu, nearest
 from fleettui.model.residency import cards_of
@@ -113,6 +113,19 @@ def loaded_copies(machine: MachineSnapshot, catalog: Catalog = EMPTY_CATALOG) ->
                 )
             )
     return tuple(found)
+
+
+def loaded_now(
+    machines: Iterable[MachineSnapshot], plan: PlacementPlan, catalog: Catalog = EMPTY_CATALOG
+) -> tuple[LoadedCopy, ...]:
+    """What is loaded on machines that answer and are planned: what is on others is left alone."""
+    left_out = {item.node for item in plan.excluded_nodes}
+    return tuple(
+        copy
+        for machine in machines
+        if machine.link.state == "up" and machine.name not in left_out
+        for copy in loaded_copies(machine, catalog)
+    )
 
 
 def _live_gpus(machine: MachineSnapshot, profile: Profile | None) -> tuple[PlanGpu, ...] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fleettui.decide.placement.diff import Loading, diff_loaded
-from fleettui.decide.plan_nodes import loaded_copies
+from fleettui.decide.placement.kinds import with_likely_models
+from fleettui.decide.plan_nodes import loaded_now
 from fleettui.model.placement import PlacementPlan
 from fleettui.model.placement_answers import LoadedCopy, PlanDiff
 from fleettui.model.snapshot import FleetSnapshot
@@ -21,11 +22,11 @@ class NowChanges:
     def from_now(self, fleet: FleetSnapshot, plan: PlacementPlan) -> PlanDiff:
         """What would be loaded, moved and taken away."""
         catalog = fleet.catalog
-        if fleet.seq != self._seq:
-            self._seq = fleet.seq
-            self._loaded = tuple(copy for item in fleet.machines for copy in loaded_copies(item, catalog))
         before = self._made_for
+        if fleet.seq != self._seq or not before or before[0] is not plan:
+            self._seq = fleet.seq
+            self._loaded = loaded_now(fleet.machines, plan, catalog)
         if len(before) != 3 or before[0] is not plan or before[1] is not catalog or before[2] != self._loaded:
             self._made_for = (plan, catalog, self._loaded)
-            self._diff = diff_loaded(self._loaded, plan, Loading(catalog))
+            self._diff = diff_loaded(self._loaded, with_likely_models(plan, catalog), Loading(catalog))
         return self._diff
