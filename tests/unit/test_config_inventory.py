@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleettui.config.inventory_file import (
     Inventory,
@@ -17,6 +20,10 @@ from fleettui.model.profile import Profile, ProfileCpu, ProfileDisk, ProfileGpu
 from fleettui.model.unknown import Unknown
 from fleettui.view.problems import problem_line
 
+KEYS = st.sampled_from([
+    "name", "nodes", "cpu", "gpus", "disks", "memory_gb", "memory_kb", "index", "compute_cap", "size_gb",
+    "unified", "disabled", "collected_at", "cores", "cpu_roles", "note",
+])  # fmt: skip
 EXAMPLE = """\
 name: pve-ada
 cpu: {model: "...", cores: 8, threads: 16}
@@ -112,6 +119,38 @@ def test_what_is_no_inventory(text: str) -> None:
     inventory, problems = read_inventory(text.encode(), "i.yaml")
     assert inventory is None
     assert problems
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 99)
+    | st.floats()
+    | st.sampled_from(["", "8.9", "8.10", "x", "0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=6))
+def test_any_document_is_an_inventory_or_told(document: dict[str, object]) -> None:
+    for text in (yaml.safe_dump(document), yaml.safe_dump({"nodes": [{"name": "a", **document}]})):
+        inventory, problems = read_inventory(text.encode(), "i.yaml")
+        assert (inventory is None) == bool(problems)
+        if inventory is not None:
+            assert read_inventory(inventory_text(inventory).encode(), "i.yaml") == (inventory, ())
+
+
+@given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
+def test_any_text_is_an_inventory_or_told(text: str) -> None:
+    inventory, problems = read_inventory(text.encode("utf-8", "replace"), "i.yaml")
+    assert (inventory is None) == bool(problems)
+
+
+def test_other_readers_of_yaml_see_the_same_numbers() -> None:
+    document = yaml.safe_load(inventory_text(read_good(EXAMPLE)))
+    assert document["gpus"][0]["compute_cap"] == 8.9
+    assert document["disks"] == [{"name": "nvme0n1", "size_gb": 256, "rotational": False}]
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:

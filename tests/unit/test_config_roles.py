@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleettui.config.catalog_folder import CatalogFolder, load_catalog_files
 from fleettui.config.catalog_roles_file import read_roles_file
@@ -134,6 +137,29 @@ def test_names_in_a_list() -> None:
 )  # fmt: skip
 def test_what_is_no_list_of_roles(text: str, said: str) -> None:
     assert [line.removeprefix(f"{HERE}:") for line in faults(text)] == [said]
+
+
+KEYS = st.sampled_from([
+    "roles", "name", "needs", "engine", "min_vram_gb", "min_cc", "max_cc", "gpu", "gpus", "prefer", "count",
+    "slots", "priority", "share_with", "cpu_fallback", "a", "b",
+])  # fmt: skip
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 9)
+    | st.floats()
+    | st.sampled_from(["", "a", "b", "vllm", "8.10"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_any_document_is_roles_or_told(document: dict[str, object]) -> None:
+    for whole in (document, {"roles": document}, {"roles": [document]}):
+        roles, problems = read_roles_file(yaml.safe_dump(whole).encode(), HERE)
+        assert (roles is None) == bool(problems)
+        assert all(problem.message.endswith(".") for problem in problems)
 
 
 def test_the_shipped_roles_are_sound() -> None:
