@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from textual.pilot import Pilot
 from tui_fleet import Clock, FakeService, card, fleet, machine, moved
 
+from fleettui.fleet.profile_book import ProfileBook
+from fleettui.model.profile import Profile, ProfileGpu
+from fleettui.store.database import Store
+from fleettui.store.profiles import save_profiles
 from fleettui.tui.app import FleetApp
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.machine.page import TWO_COLUMNS_FROM, page_lines
@@ -55,6 +60,26 @@ async def test_it_shows_what_is_known_and_goes_on_living() -> None:
         await settle(pilot)
         assert text_on(app) != before
         assert 0 < page.painted - painted <= 4  # two cards, the load; not the page
+
+
+async def test_it_compares_with_what_was_measured_once(tmp_path: Path) -> None:
+    service = FakeService()
+    service.profiles = ProfileBook(str(tmp_path), "machines")
+    clock = Clock()
+    app = FleetApp(service, clock=clock)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "Profile" not in text_on(app)
+        name = service.snapshot.machines[0].name
+        gpus = (ProfileGpu(0, "NVIDIA GeForce RTX 4090"), ProfileGpu(7, "NVIDIA GeForce RTX 3090"))
+        with Store.open(str(tmp_path)) as store:
+            save_profiles(store, "machines", [Profile(name, gpus=gpus, collected_at=clock())])
+        await service.profiles.read()
+        clock.now += 1
+        await settle(pilot)
+        assert "GPU 7 missing: RTX 3090" in text_on(app)
 
 
 async def test_brackets_go_round_the_fleet() -> None:
