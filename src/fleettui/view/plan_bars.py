@@ -35,12 +35,13 @@ class StackedBar(NamedTuple):
 def stacked_bar(parts: Sequence[Part], memory_gb: int, width: int, glyphs: Glyphs = UNICODE) -> StackedBar:
     """A framed bar of `width` columns in all. Every part has a column at least, however little it needs.
 
-    Names stand behind the parts where all of them have room there, else in those parts that are wide enough.
+    Names stand behind the parts where all of them have room there with their figures, else in the parts that
+    are wide enough.
     """
     inner = max(0, width - 2)
     widths = _widths([part.need_gb for part in parts], memory_gb, inner)
     free = inner - sum(widths)
-    are_behind = _beside(parts, free) is not None
+    are_behind = _are_beside([part.label for part in parts], free)
     cells: list[Cell] = [Cell(glyphs.bar_left, "faint")]
     unnamed: list[Part] = []
     for number, (part, columns) in enumerate(zip(parts, widths, strict=True)):
@@ -50,9 +51,10 @@ def stacked_bar(parts: Sequence[Part], memory_gb: int, width: int, glyphs: Glyph
             unnamed.append(part)
         cells.append(Cell(glyphs.bar_right * edge, "faint"))
         cells += _filled(name, columns - edge, _BAR_TONES[number % 2], glyphs.bar_parts[-1])
-    texts = _beside(unnamed, free)
+    labels, roles = [part.label for part in unnamed], [part.role for part in unnamed]
+    texts = next((texts for texts in (labels, roles) if _are_beside(texts, free)), None)
     if texts is not None:
-        for text, part in zip(texts, unnamed, strict=True):
+        for text, part in zip(map(clean, texts), unnamed, strict=True):
             tone: Tone = "plain" if len(parts) == 1 else _NAME_TONES[parts.index(part) % 2]
             cells.append(Cell(f" {text}", tone))
             free -= cell_width(text) + 1
@@ -61,12 +63,9 @@ def stacked_bar(parts: Sequence[Part], memory_gb: int, width: int, glyphs: Glyph
     return StackedBar(tuple(cell for cell in cells if cell.text), tuple(part.role for part in unnamed))
 
 
-def _beside(parts: Sequence[Part], room: int) -> list[str] | None:
-    """Their names, with figures if those have room too; None: there is no room for all."""
-    for texts in ([clean(part.label) for part in parts], [clean(part.role) for part in parts]):
-        if sum(cell_width(text) + 1 for text in texts) <= room:
-            return texts
-    return None
+def _are_beside(texts: Sequence[str], room: int) -> bool:
+    """There is room for all of them, a blank before each."""
+    return sum(cell_width(clean(text)) + 1 for text in texts) <= room
 
 
 def _filled(name: str, columns: int, tone: Tone, block: str) -> Cells:

@@ -9,7 +9,7 @@ from fleettui.model.placement import Assignment, PlanGpu, PlanNode, PlanRole, Un
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.bars import bar_text
-from fleettui.view.cells import Cell, Cells, fit_cells
+from fleettui.view.cells import Cell, Cells, Tone, fit_cells
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.gpu_cells import short_gpu_name
 from fleettui.view.plan_bars import Part, stacked_bar
@@ -63,7 +63,7 @@ def plan_layout(width: int, nodes: Sequence[PlanNode], glyphs: Glyphs = UNICODE)
     cards = [cell_width(short_gpu_name(gpu.name)) for node in nodes for gpu in node.gpus]
     card = min(max(cards, default=4), _CARD_MAX, max(8, width // 7)) if width >= _CARD_FROM else 0
     now_bar = 14 if width >= _NOW_BAR_FROM else 0
-    fixed = 2 + name + 2 + 3 + (card + 1 if card else 0) + 5 + _NOW + 3 + (now_bar + 1 if now_bar else 0) + 1
+    fixed = 2 + name + 3 + 3 + (card + 1 if card else 0) + 5 + _NOW + 3 + (now_bar + 1 if now_bar else 0) + 1
     room = max(0, width - fixed)
     bar = max(_BAR_LEAST, min(_BAR_MOST, room * 6 // 10)) if width >= _MODELS_FROM else max(_BAR_LEAST, room)
     models = room - bar - 2 if width >= _MODELS_FROM else 0
@@ -72,7 +72,7 @@ def plan_layout(width: int, nodes: Sequence[PlanNode], glyphs: Glyphs = UNICODE)
 
 def plan_header(layout: PlanLayout) -> Cells:
     """Titles of the columns."""
-    first = " " * 2 + fit("machine", layout.name) + "  " + "GPU" + " "
+    first = " " * 2 + fit("machine", layout.name) + "   " + "GPU" + " "
     card = fit("", layout.card) if layout.card else ""
     now = fit("now", layout.now_bar + 1 + _NOW) if layout.now_bar else f"{'now':>{_NOW}}"
     line = first + fit(f"{card}{'GiB':>{4 if layout.card else 3}}", max(layout.card + 4, 3)) + "  "
@@ -120,7 +120,7 @@ def gpu_row(
         bar = stacked_bar(parts, gpu.memory_gb, layout.bar, glyphs)
         unnamed = bar.unnamed
         cells += bar.cells
-    cells += [Cell("  "), *_now_cells(state.used_mib, gpu.memory_gb, layout)]
+    cells += [Cell("  "), *_now_cells(state, gpu.memory_gb, layout)]
     if layout.models:
         cells += [Cell("  "), *_about_cells(mine, unnamed, layout)]
     return PlanRow(f"{node.name}\n{gpu.index}", "gpu", node.name, gpu.index, in_signs(tuple(cells), layout))
@@ -166,7 +166,7 @@ def unplaced_rows(item: UnplacedRole, layout: PlanLayout) -> list[PlanRow]:
         Cell(f"  {count(item.missing, 'copy', 'copies')} without a place", "plain"),
     )
     rows = [PlanRow(key, "role", "", None, in_signs(head, layout))]
-    said: list[tuple[str, str, str]] = [("", item.reason, "dim")]
+    said: list[tuple[str, str, Tone]] = [("", item.reason, "dim")]
     if item.nearest:
         said.append(("nearest: ", item.nearest, "plain"))
     said += [("would fit: ", fix, "accent") for fix in item.fixes[:1]]
@@ -174,7 +174,7 @@ def unplaced_rows(item: UnplacedRole, layout: PlanLayout) -> list[PlanRow]:
     for label, text, tone in said:
         lines = wrap(glyphs.plain(label + clean(text)), max(8, layout.width - 6))
         for line in lines:
-            cells = (Cell("    "), Cell(line, tone))  # type: ignore[arg-type]
+            cells = (Cell("    "), Cell(line, tone))
             rows.append(PlanRow(f"{key}\n{len(rows)}", "more", "", None, in_signs(cells, layout)))
     return rows
 
@@ -187,7 +187,7 @@ def heading(key: str, text: str, layout: PlanLayout) -> PlanRow:
     return PlanRow(f"\n{key}", "heading", "", None, in_signs(cells, layout))
 
 
-def text_rows(key: str, text: str, layout: PlanLayout, tone: str = "dim") -> list[PlanRow]:
+def text_rows(key: str, text: str, layout: PlanLayout, tone: Tone = "dim") -> list[PlanRow]:
     """A sentence over as many lines as it takes."""
     lines = wrap(layout.glyphs.plain(clean(text)), max(8, layout.width - 5))
     return [
@@ -196,7 +196,7 @@ def text_rows(key: str, text: str, layout: PlanLayout, tone: str = "dim") -> lis
             "heading",
             "",
             None,
-            in_signs((Cell(f"  {line}" if number == 0 else f"    {line}", tone),), layout),  # type: ignore[arg-type]
+            in_signs((Cell(f"  {line}" if number == 0 else f"    {line}", tone),), layout),
         )
         for number, line in enumerate(lines)
     ]
@@ -225,23 +225,23 @@ def _name_cells(node: PlanNode, state: GpuState, layout: PlanLayout, *, is_first
     glyphs = layout.glyphs
     mark = Cell(f"{glyphs.tagged} ", "accent") if state.is_what_if else Cell("  ")
     if not is_first:
-        return (mark, Cell(" " * (layout.name + 2)))
+        return (mark, Cell(" " * (layout.name + 3)))
     name = fit(clean(node.name), layout.name, glyphs.ellipsis)
-    sign = Cell(f" {glyphs.offline}", "bad") if state.is_offline else Cell("  ")
+    sign = Cell(f" {glyphs.offline} ", "bad") if state.is_offline else Cell("   ")
     return (mark, Cell(name, "strong"), sign)
 
 
 def _off_cells(state: GpuState, layout: PlanLayout) -> Cells:
     glyphs = layout.glyphs
     flag = f"{glyphs.flag} " if state.off in ("maintenance", "draining", "drained") else ""
-    tone = "accent" if state.is_what_if or flag else "dim"
-    inner = fit_cells((Cell(f" {flag}{state.off}", tone),), layout.bar - 2, "left", glyphs.ellipsis)  # type: ignore[arg-type]
+    tone: Tone = "accent" if state.is_what_if or flag else "dim"
+    inner = fit_cells((Cell(f" {flag}{state.off}", tone),), layout.bar - 2, "left", glyphs.ellipsis)
     return (Cell(glyphs.bar_left, "faint"), *inner, Cell(glyphs.bar_right, "faint"))
 
 
-def _now_cells(used_mib: Maybe[int], memory_gb: int, layout: PlanLayout) -> Cells:
-    """What is used of it now, whatever is planned."""
-    glyphs = layout.glyphs
+def _now_cells(state: GpuState, memory_gb: int, layout: PlanLayout) -> Cells:
+    """What is used of it now, whatever is planned; dim where that was read before the machine went away."""
+    glyphs, used_mib = layout.glyphs, state.used_mib
     is_known = not isinstance(used_mib, Unknown)
     cells: list[Cell] = []
     if layout.now_bar:
@@ -253,7 +253,8 @@ def _now_cells(used_mib: Maybe[int], memory_gb: int, layout: PlanLayout) -> Cell
             Cell(f"{glyphs.bar_right} ", "faint"),
         ]
     figure = gib_text(used_mib) if is_known else DASH
-    cells.append(Cell(f"{figure:>{_NOW}}", "plain" if is_known else "unknown"))
+    tone: Tone = "unknown" if not is_known else "dim" if state.is_offline else "plain"
+    cells.append(Cell(f"{figure:>{_NOW}}", tone))
     return tuple(cells)
 
 

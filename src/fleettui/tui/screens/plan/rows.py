@@ -12,6 +12,7 @@ from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import NOT_READ, Maybe
 from fleettui.model.vram import card_memory
 from fleettui.tui.screens.plan.what_if import OFF, WhatIf
+from fleettui.view.cells import Tone
 from fleettui.view.plan_page import gpu_detail, role_detail
 from fleettui.view.plan_rows import (
     GpuState,
@@ -106,8 +107,8 @@ class PlanRows:
             rows.append(heading("unplaced", f"{count(len(plan.unplaced), 'role')} without a place", layout))
         for role in plan.unplaced:
             rows += unplaced_rows(role, layout)
-        said = [(text, "warn") for text in warnings]
-        said += [(f"{item.text}", "dim") for item in findings]
+        said: list[tuple[str, Tone]] = [(text, "warn") for text in warnings]
+        said += [(item.text, "dim") for item in findings]
         if plan.switched_off:
             said.append((f"switched off (count 0): {', '.join(plan.switched_off)}", "dim"))
         if said:
