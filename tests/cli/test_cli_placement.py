@@ -306,6 +306,19 @@ def test_the_demo_fleet_with_the_shipped_catalog(demo_cli: Cli) -> None:
     assert again.stdout == done.stdout, "the same machines give the same bytes"
 
 
+def test_the_docs_show_what_a_newcomer_will_see(demo_cli: Cli) -> None:
+    page = (ROOT / "docs" / "placement.md").read_text(encoding="utf-8")
+    for command in ("plan", "plan --without dora --n-1", "plan --diff-loaded"):
+        shown = page.partition(f"    $ fleettui placement {command}\n")[2].partition("…")[0].rstrip()
+        printed = demo_cli("placement", *command.split(), "--catalog", SHIPPED).stdout.splitlines()
+        expected = [line.removeprefix("    ") for line in shown.splitlines()]
+        assert len(expected) > 3
+        if command == "plan":
+            assert printed[: len(expected)] == expected
+        missing = [line for line in expected if line not in printed]
+        assert not missing, (command, missing)
+
+
 def test_from_what_is_loaded_on_the_demo_fleet(demo_cli: Cli) -> None:
     done = demo_cli(
         "placement", "plan", "--catalog", SHIPPED, "--diff-loaded", "--detailed-exitcode", "--json"
