@@ -103,6 +103,9 @@ PICTURES = (
     Picture("raw-160x45", (160, 45), ("enter", "shift+tab")),
     Picture("route-160x45", (160, 45), ROUTE),
     Picture("route-80x24", (80, 24), ROUTE),
+    Picture("plan-160x45", (160, 45), ("4",)),
+    Picture("plan-80x24", (80, 24), ("4",)),
+    Picture("plan-what-if-160x45", (160, 45), ("4", "w")),
     Picture("pick-120x40", (120, 40), ("down",), picked=PICKED_MODEL),
     Picture("events-160x45", (160, 45), ("5",)),
     Picture("events-80x24", (80, 24), ("5",)),
@@ -302,7 +305,11 @@ async def render(names: Sequence[str]) -> None:
         async with DemoFleet(8, seed=7, is_frozen=True, directory=directory) as demo:
             # A home of its own: nothing of the operator's ssh_config or known_hosts reaches the pictures.
             connector = Connector(ConnectorSettings(home=str(directory)))
-            service = FleetService(FleetSettings(str(demo.machines_dir)), connector, clock=clock)
+            service = FleetService(
+                FleetSettings(str(demo.machines_dir), catalog_dir=str(ROOT / "catalog")),
+                connector,
+                clock=clock,
+            )
             try:
                 await service.start()
                 await settle(service, demo, clock)

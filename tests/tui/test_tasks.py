@@ -17,8 +17,10 @@ from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.record import MachineRecord
+from fleettui.model.catalog import Catalog
 from fleettui.model.event import Event
 from fleettui.model.gpu import GpuProcess, ProcessesReading
+from fleettui.model.placement import PlanRole
 from fleettui.model.snapshot import SourceStatus
 from fleettui.tui.app import FleetApp
 from fleettui.tui.port import Look
@@ -40,12 +42,22 @@ SEEN = {
     "Who is new, and is it the right one?": r"(?s)SHA256:Vd3yq0mN7YkqkL9dXxZQm1a1l9pR0yV5.*KX7A-2MPD",
     "Take this machine out of service": r"(?s)ada[^\n]*⚑.*u undoes",
     "Where should I send llama3.1:70b now?": r"(?s)Route  llama3.1:70b .*1  ada +0 ready +now.*offline: no",
+    "Where do the roles of the catalog belong?": r"hopper +0 H100[^\n]*chat 40",
+    "What has no place, and what would help?": r"(?s)✗ huge  1 copy.*would fit: with one more GPU of 500 GB",
+    "Can the fleet do without this machine?": r"what if: without ada\n(.*\n)+.*✗ tts  1 copy without a place",
     "The address for a client": r"ada\.example\.net:11434",
     # Here is no state folder, so it is refused; test_shell_key opens one.
     "A shell there": r"kept in the state folder, and there\s+▌\s+is none",
     "Its figures for a script": r'"name": "ada"',
     "Which keys are there now?": r"Everything known of the machine under the cursor",
 }
+TO_PLAN = Catalog(
+    roles=(
+        PlanRole("chat", min_vram_gb=40, count=6),
+        PlanRole("tts", min_vram_gb=4, priority=200),
+        PlanRole("huge", min_vram_gb=500, priority=300),
+    )
+)
 WITHOUT_KEYS = {"Why is a machine degraded?"}
 
 
@@ -75,6 +87,7 @@ async def dashboard(folder: Path) -> AsyncIterator[tuple[FleetApp, Pilot[None]]]
     assert ada.processes is not None
     machines["ada"] = replace(ada, processes=ProcessesReading((*ada.processes.processes, guest)))
     service = FakeService()
+    service.snapshot = replace(service.snapshot, catalog=TO_PLAN)
     service.history = FleetHistory(60, 2.0)
     for step in range(61):
         at = NOW - 2 * (60 - step)
