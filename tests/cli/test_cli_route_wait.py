@@ -51,16 +51,15 @@ def test_waiting_ends_as_the_last_decision_does(tmp_path: Path) -> None:
     assert (document["chosen"], document["exit_code"]) == (None, 1)
 
 
-def test_a_writer_that_falls_silent_is_no_missing_network(tmp_path: Path) -> None:
-    """What it stored goes stale while somebody waits, and the machines have no time left to answer."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never says a word
+def test_max_age_0_asks_the_machines_while_waiting_too(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
         fleet = StoredFleet(tmp_path, "ab")
-        fleet.set_maintenance("a", "b", is_on=True)
-        fleet.reach_by_ssh(silent.getsockname()[1], interval_s=1.0)
-        done = fleet.cli("--route", MODEL, "--wait", "4s", "-q", "--json")
-    document = json.loads(done.stdout)
-    assert (done.returncode, document["exit_code"]) == (1, 1)
-    assert [item["codes"] for item in document["rejected"]] == [["maintenance"], ["maintenance"]]
+        fleet.reach_by_ssh(closed.getsockname()[1], interval_s=600.0)
+        assert fleet.cli("--route", MODEL, "--wait", "1s", "-q", "--no-lease").returncode == 0
+        done = fleet.cli("--route", MODEL, "--wait", "1s", "--max-age", "0")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "no answer within 10 s" not in done.stderr, "it waited for one"
 
 
 def test_nobody_waits_for_a_model_that_nobody_knows(tmp_path: Path) -> None:

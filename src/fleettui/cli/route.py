@@ -122,8 +122,14 @@ def _find(state: RouteState, query: RouteQuery, arguments: Namespace, started_at
     from fleettui.cli.route_wait import wait_for_machine
 
     until = started_at + arguments.wait
+    query = replace(query, deadline_s=None)  # `until` is the one
     return wait_for_machine(
-        state, query, lambda seen: _decide(state, seen, query, arguments), until, is_quiet=arguments.quiet
+        state,
+        query,
+        lambda seen: _decide(state, seen, query, arguments),
+        until,
+        is_quiet=arguments.quiet,
+        follows=arguments.max_age != 0,
     )
 
 

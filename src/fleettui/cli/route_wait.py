@@ -31,13 +31,16 @@ Decide = Callable[["FleetSnapshot"], "LeasedRoute"]
 
 
 def wait_for_machine(
-    state: RouteState, query: RouteQuery, decide: Decide, until: float, *, is_quiet: bool
+    state: RouteState, query: RouteQuery, decide: Decide, until: float, *, is_quiet: bool, follows: bool
 ) -> LeasedRoute:
-    """The first decision that chooses a machine, or that no waiting helps; at `until` the last one."""
+    """The first decision that chooses a machine, or that no waiting helps; at `until` the last one.
+
+    `follows`: what another process stores will do.
+    """
     found: list[LeasedRoute] = []
 
     async def work() -> int:
-        found.append(await _wait(state.folders, query, decide, until, is_quiet=is_quiet))
+        found.append(await _wait(state.folders, query, decide, until, is_quiet=is_quiet, follows=follows))
         return 0
 
     code = run_serving(work())
@@ -47,10 +50,12 @@ def wait_for_machine(
 
 
 async def _wait(
-    folders: Folders, query: RouteQuery, decide: Decide, until: float, *, is_quiet: bool
+    folders: Folders, query: RouteQuery, decide: Decide, until: float, *, is_quiet: bool, follows: bool
 ) -> LeasedRoute:
     needs = AVOIDING_BUSY if query.avoid_busy else ROUTING
-    source = LatestFleet(folders.machines_dir, folders.state_dir, lambda: _make_service(folders, needs))
+    source = LatestFleet(
+        folders.machines_dir, folders.state_dir, lambda: _make_service(folders, needs), follows=follows
+    )
     has_news = asyncio.Event()
     source.subscribe(lambda _: has_news.set())
     word_at = time.time()

@@ -36,8 +36,13 @@ class LatestFleet:
         state_dir: str,
         make_service: Callable[[], FleetService],
         clock: Callable[[], float] = time.time,
+        *,
+        follows: bool = True,
     ) -> None:
-        """`make_service`: called where machines have to be asked from here; what it takes is loaded then."""
+        """`make_service`: called where machines have to be asked from here; what it takes is loaded then.
+
+        `follows`: what another process stores will do; else nothing stored is looked at.
+        """
         self.machines_dir = machines_dir
         self.state_dir = state_dir
         self.error: str | None = None
@@ -49,7 +54,7 @@ class LatestFleet:
         self._old: Mapping[str, MachineSnapshot] = {}
         self._polling_since = 0.0
         self._has_settled = False
-        self._stored = self._read()
+        self._stored = self._read() if follows else None
         self._bus = SnapshotBus(FleetSnapshot(0, clock(), 2.0, machines_dir=machines_dir))
 
     @property
