@@ -12,6 +12,8 @@ from fleettui.view.text import cell_width, clean
 
 _LABEL_LEAST = 3
 """Columns of a part below which no name stands in it."""
+_AROUND = 5
+"""Columns of the part and of blanks around a name in it: with fewer it would look like another part."""
 _BAR_TONES: tuple[Tone, Tone] = ("bar_good", "accent")
 _NAME_TONES: tuple[Tone, Tone] = ("good", "accent")
 
@@ -46,7 +48,7 @@ def stacked_bar(parts: Sequence[Part], memory_gb: int, width: int, glyphs: Glyph
     unnamed: list[Part] = []
     for number, (part, columns) in enumerate(zip(parts, widths, strict=True)):
         edge = int(number > 0 and columns > 1)  # parts stay apart without colours too
-        name = "" if are_behind else _label(part, columns - edge - 2)
+        name = "" if are_behind else _label(part, columns - edge - _AROUND)
         if not name:
             unnamed.append(part)
         cells.append(Cell(glyphs.bar_right * edge, "faint"))
@@ -71,15 +73,8 @@ def _are_beside(texts: Sequence[str], room: int) -> bool:
 def _filled(name: str, columns: int, tone: Tone, block: str) -> Cells:
     if not name:
         return (Cell(block * columns, tone),)
-    left = 1
-    right = columns - left - cell_width(name) - 2
-    if right < 0:
-        return (
-            Cell(block * left, tone),
-            Cell(f" {name}"),
-            Cell(" " * (columns - left - 1 - cell_width(name))),
-        )
-    return (Cell(block * left, tone), Cell(f" {name} ", "strong"), Cell(block * right, tone))
+    right = columns - 1 - cell_width(name) - 2
+    return (Cell(block, tone), Cell(f" {name} ", "strong"), Cell(block * right, tone))
 
 
 def _label(part: Part, room: int) -> str:
