@@ -40,6 +40,8 @@ class RouteState:
         self.store: Store | None = None
         self.last_fleet: FleetSnapshot | None = None
         """What is stored, however old."""
+        self._is_polled = True
+        """What is decided on was asked for now; False: it is what was stored."""
         if takes_lease:
             try:
                 self.store = Store.open(folders.state_dir, busy_timeout_s=LOCK_WAIT_S)
@@ -74,6 +76,7 @@ class RouteState:
             if max_age_s == 0 or not stored.is_fresh(now, max_age_s):
                 return None
             fleet = with_present_flags(self.store, folder, stored.fleet)
+            self._is_polled = False
             return with_own_catalog(fleet, self.folders)
         except StoreError as error:
             diagnostics.say_error("route", f"{error}; polling instead")
@@ -86,7 +89,7 @@ class RouteState:
 
         `unreachable`: machines whose address takes no connection from here, with why.
         """
-        store = self.store
+        store, fleet = self.store, self._with_last_settings(fleet)
         if store is not None and not store.is_readonly:
             known = self._known(fleet)  # ahead of the lock: the file is read for it, too
             try:
@@ -105,6 +108,7 @@ class RouteState:
     ) -> RouteDecision:
         """The same decision, and no lease."""
         leases = () if self.store is None else self._read_leases(self.store)
+        fleet = self._with_last_settings(fleet)
         return _decide(fleet, query, time.time(), self._known(fleet), leases, unreachable)
 
     def is_enough(self, fleet: FleetSnapshot, query: RouteQuery) -> bool:
@@ -126,6 +130,14 @@ class RouteState:
         if self.store is not None:
             with suppress(StoreError):
                 release_lease(self.store, self.folders.machines_dir, lease.id)
+
+    def _with_last_settings(self, fleet: FleetSnapshot) -> FleetSnapshot:
+        """Who polls for one answer does not ask how an Ollama was set up: what was stored tells."""
+        if not self._is_polled or self.last_fleet is None:
+            return fleet
+        from fleettui.decide.ollama_use import with_last_settings
+
+        return with_last_settings(fleet, self.last_fleet)
 
     def _known(self, fleet: FleetSnapshot) -> RouteKnowledge:
         try:

@@ -7,8 +7,9 @@ from fleettui.decide.model_need import ContextUse
 from fleettui.decide.ollama_forecast import default_context
 from fleettui.model.model_shape import NOT_TOLD, ModelShape
 from fleettui.model.ollama_settings import OllamaSettings
-from fleettui.model.record import dataclass
-from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.readings import SystemReading
+from fleettui.model.record import dataclass, replace
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import has_no_gpu, vram_sum
 
@@ -38,6 +39,22 @@ def settings_of(snapshot: MachineSnapshot, port: int) -> OllamaSettings | None:
     """Of the server at that port; None where they could not be read."""
     told = None if snapshot.system is None else snapshot.system.ollama
     return told if told is not None and told.port == port else None
+
+
+def with_last_settings(fleet: FleetSnapshot, last: FleetSnapshot) -> FleetSnapshot:
+    """The fleet with settings that were read earlier where they were not read now: they change only when a
+    service is started anew, and reading them takes longer than asking a machine for its models."""
+    known = {item.machine.name: item for item in last.machines}
+    machines = []
+    for snapshot in fleet.machines:
+        old, system = known.get(snapshot.machine.name), snapshot.system
+        told = None if old is None or old.system is None else old.system.ollama
+        if old is not None and told is not None and (system is None or system.ollama is None):
+            now, then = snapshot.machine, old.machine
+            if (now.hostname, now.port, now.engines) == (then.hostname, then.port, then.engines):
+                system = replace(SystemReading() if system is None else system, ollama=told)
+        machines.append(snapshot if system is snapshot.system else replace(snapshot, system=system))
+    return replace(fleet, machines=tuple(machines))
 
 
 def find_ollama_use(
