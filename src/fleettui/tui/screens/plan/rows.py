@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from fleettui.decide.natural import natural_key
+from fleettui.decide.placement.lint import lint
 from fleettui.decide.plan_nodes import NO_PROFILE
-from fleettui.model.order import natural_key
+from fleettui.model.catalog import Catalog
 from fleettui.model.placement import Assignment, PlacementPlan, PlanNode, PlanRole
 from fleettui.model.placement_answers import LintFinding
 from fleettui.model.snapshot import FleetSnapshot
@@ -81,6 +83,8 @@ class PlanRows:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[object, PlanRow]] = {}
+        self._linted: tuple[object, object] = (None, None)
+        self._findings: tuple[LintFinding, ...] = ()
         self.built = 0
         """How many rows of machines were built so far."""
 
@@ -88,17 +92,17 @@ class PlanRows:
         self,
         plan: PlacementPlan,
         nodes: Sequence[PlanNode],
-        roles: Mapping[str, PlanRole],
+        catalog: Catalog,
         used: Used,
         what_if: WhatIf,
         layout: PlanLayout,
         warnings: Sequence[str],
-        findings: Sequence[LintFinding],
     ) -> list[PlanRow]:
         """Machines with their GPUs, then what has no place, then what is odd."""
         mine: dict[str, list[Assignment]] = {}
         for item in plan.assignments:
             mine.setdefault(item.node, []).append(item)
+        roles = {role.name: role for role in catalog.roles}
         before, self._kept = self._kept, {}
         rows: list[PlanRow] = []
         for node in sorted(nodes, key=lambda node: natural_key(node.name)):
@@ -108,7 +112,7 @@ class PlanRows:
         for role in plan.unplaced:
             rows += unplaced_rows(role, layout)
         said: list[tuple[str, Tone]] = [(text, "warn") for text in warnings]
-        said += [(item.text, "dim") for item in findings]
+        said += [(item.text, "dim") for item in self._lint(nodes, catalog)]
         if plan.switched_off:
             said.append((f"switched off (count 0): {', '.join(plan.switched_off)}", "dim"))
         if said:
@@ -116,6 +120,13 @@ class PlanRows:
         for number, (text, tone) in enumerate(said):
             rows += text_rows(f"note {number}", text, layout, tone)
         return rows
+
+    def _lint(self, nodes: Sequence[PlanNode], catalog: Catalog) -> tuple[LintFinding, ...]:
+        """What is odd in the catalog, looked for once for each."""
+        if self._linted[0] is not catalog or self._linted[1] is not nodes:
+            self._linted = (catalog, nodes)
+            self._findings = lint(nodes, catalog.roles, catalog)
+        return self._findings
 
     def _of_node(
         self,

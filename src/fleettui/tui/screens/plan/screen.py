@@ -7,11 +7,10 @@ from typing import Literal
 from textual import events
 from textual.app import ComposeResult
 
-from fleettui.decide.placement.lint import lint
 from fleettui.decide.plan_nodes import NO_PROFILE
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import PlacementPlan, PlanNode
-from fleettui.model.placement_answers import LintFinding, PlanComparison
+from fleettui.model.placement_answers import PlanComparison
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.live import LiveScreen
@@ -56,6 +55,7 @@ class PlanScreen(LiveScreen):
         self.is_optimal = False
         self.plan: PlacementPlan | None = None
         """As it is shown."""
+        self.comparison: PlanComparison | None = None
         self.nodes: tuple[PlanNode, ...] = ()
         """The fleet as it would be."""
         self.rows = PlanRows()
@@ -63,12 +63,11 @@ class PlanScreen(LiveScreen):
         self._other_work: PlanWork | None = None
         """Of the fleet as it would be, beside the app's, of the fleet as it is."""
         self._layout: PlanLayout | None = None
-        self._layout_made_for: object = None
+        self._layout_made_for: tuple[int, tuple[PlanNode, ...]] = (0, ())
         self._chips = ChipLine((), ())
         self._had_offers: object = None
-        self._findings: tuple[LintFinding, ...] = ()
-        self._linted: tuple[object, object] = (None, None)
         self._used: Used = {}
+        self._used_of: FleetSnapshot | None = None
 
     def compose_body(self) -> ComposeResult:
         yield CellBlock(id="title")
@@ -115,8 +114,12 @@ class PlanScreen(LiveScreen):
             return
         catalog, work = snapshot.catalog, self.work
         self.nodes = self.what_if.apply(self.fleet_app.plans.nodes.nodes_of(snapshot))
-        self._used = used_now(snapshot)
-        comparison = work.compare(self.nodes, catalog) if catalog.roles and snapshot.machines else None
+        if snapshot is not self._used_of:
+            self._used_of, self._used = snapshot, used_now(snapshot)
+        comparison = None
+        if catalog.roles and snapshot.machines:  # while the first what-if is worked out, the plan as it is
+            comparison = work.compare(self.nodes, catalog) or self.fleet_app.plans.work.comparison
+        self.comparison = comparison
         self.plan = None
         if comparison is not None:
             self.plan = comparison.optimal if self.is_optimal else comparison.greedy
@@ -140,22 +143,11 @@ class PlanScreen(LiveScreen):
         elif self.view_now == "losses":
             rows = loss_rows(self.work.losses(optimal=self.is_optimal), layout)
         else:
-            roles = {role.name: role for role in catalog.roles}
-            findings = self._lint(catalog)
             warnings = (*self.fleet_app.plans.nodes.notes, *plan.warnings)
-            rows = self.rows.of_plan(
-                plan, self.nodes, roles, self._used, self.what_if, layout, warnings, findings
-            )
+            rows = self.rows.of_plan(plan, self.nodes, catalog, self._used, self.what_if, layout, warnings)
             view.show_lines(rows, Line("header", plan_header(layout)))
             return
         view.show_lines(rows, None)
-
-    def _lint(self, catalog: Catalog) -> tuple[LintFinding, ...]:
-        """What is odd in the catalog, looked for once for each."""
-        if self._linted[0] is not catalog or self._linted[1] is not self.nodes:
-            self._linted = (catalog, self.nodes)
-            self._findings = tuple(lint(self.nodes, catalog.roles, catalog))
-        return self._findings
 
     def _show_around(
         self, snapshot: FleetSnapshot, comparison: PlanComparison | None, now: float, layout: PlanLayout
@@ -191,8 +183,9 @@ class PlanScreen(LiveScreen):
 
     def _layout_for(self, nodes: tuple[PlanNode, ...]) -> PlanLayout:
         glyphs = self.fleet_app.look.glyph_set
-        made_for = (self.size.width, tuple((node.name, node.gpus) for node in nodes))
-        if self._layout is None or made_for != self._layout_made_for:
+        made_for = (self.size.width, nodes)
+        before = self._layout_made_for
+        if self._layout is None or before[0] != made_for[0] or before[1] is not nodes:
             self._layout_made_for = made_for
             self._layout = plan_layout(self.size.width, nodes, glyphs)
         return self._layout
@@ -284,7 +277,7 @@ class PlanScreen(LiveScreen):
 
     def action_export_plan(self, text: str = "") -> None:
         """Ask for the file, or write the one that was named."""
-        plan, comparison = self.plan, self.work.comparison
+        plan, comparison = self.plan, self.comparison
         if plan is not None and comparison is not None:
             roles = self.fleet_app.snapshot.catalog.roles
             Export(self, plan, self.nodes, roles, comparison, self.what_if.words).ask(text)
