@@ -7,12 +7,13 @@ from collections.abc import Callable
 from operator import is_
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from fleettui.decide.placement.lint import lint
 from fleettui.decide.placement.optimal import compare
 from fleettui.decide.placement.what_if import lose_each_node
 from fleettui.decide.plan_nodes import plan_node, plan_notes
 from fleettui.model.catalog import EMPTY_CATALOG, Catalog
 from fleettui.model.placement import PlacementPlan, PlanNode
-from fleettui.model.placement_answers import NodeLoss, PlanComparison
+from fleettui.model.placement_answers import LintFinding, NodeLoss, PlanComparison
 from fleettui.model.profile import Profile
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.port import FleetPort
@@ -96,6 +97,8 @@ class PlanWork:
         self._weight = 0
         self.comparison: PlanComparison | None = None
         """Greedy and optimal; of the question before while the new one is worked on."""
+        self.findings: tuple[LintFinding, ...] = ()
+        """What is odd in the catalog, on these machines."""
         self.is_working = False
         """The plan on the screen is not yet that of what is asked."""
         self.made = 0
@@ -110,9 +113,11 @@ class PlanWork:
             self.is_working = True
             self.made += 1
             self._weight = sum(len(node.gpus) for node in nodes) + sum(role.count for role in catalog.roles)
-            self._run(
-                lambda: compare(nodes, catalog.roles, catalog), self._take, at_once=self._weight <= AT_ONCE
-            )
+
+            def make() -> tuple[PlanComparison, tuple[LintFinding, ...]]:
+                return compare(nodes, catalog.roles, catalog), lint(nodes, catalog.roles, catalog)
+
+            self._run(make, self._take, at_once=self._weight <= AT_ONCE)
         return self.comparison
 
     def losses(self, *, optimal: bool) -> tuple[NodeLoss, ...] | None:
@@ -131,8 +136,8 @@ class PlanWork:
             )
         return self._losses[optimal]
 
-    def _take(self, comparison: PlanComparison) -> None:
-        self.comparison = comparison
+    def _take(self, made: tuple[PlanComparison, tuple[LintFinding, ...]]) -> None:
+        self.comparison, self.findings = made
         self.is_working = False
 
     def _run(self, make: Callable[[], Made], take: Callable[[Made], None], *, at_once: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fleettui.decide.natural import natural_key
-from fleettui.decide.placement.lint import lint
 from fleettui.decide.plan_nodes import NO_PROFILE
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import Assignment, PlacementPlan, PlanNode, PlanRole
@@ -83,8 +82,6 @@ class PlanRows:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[object, PlanRow]] = {}
-        self._linted: tuple[object, object] = (None, None)
-        self._findings: tuple[LintFinding, ...] = ()
         self.built = 0
         """How many rows of machines were built so far."""
 
@@ -97,6 +94,7 @@ class PlanRows:
         what_if: WhatIf,
         layout: PlanLayout,
         warnings: Sequence[str],
+        findings: Sequence[LintFinding],
     ) -> list[PlanRow]:
         """Machines with their GPUs, then what has no place, then what is odd."""
         mine: dict[str, list[Assignment]] = {}
@@ -112,7 +110,7 @@ class PlanRows:
         for role in plan.unplaced:
             rows += unplaced_rows(role, layout)
         said: list[tuple[str, Tone]] = [(text, "warn") for text in warnings]
-        said += [(item.text, "dim") for item in self._lint(nodes, catalog)]
+        said += [(item.text, "dim") for item in findings]
         if plan.switched_off:
             said.append((f"switched off (count 0): {', '.join(plan.switched_off)}", "dim"))
         if said:
@@ -120,13 +118,6 @@ class PlanRows:
         for number, (text, tone) in enumerate(said):
             rows += text_rows(f"note {number}", text, layout, tone)
         return rows
-
-    def _lint(self, nodes: Sequence[PlanNode], catalog: Catalog) -> tuple[LintFinding, ...]:
-        """What is odd in the catalog, looked for once for each."""
-        if self._linted[0] is not catalog or self._linted[1] is not nodes:
-            self._linted = (catalog, nodes)
-            self._findings = lint(nodes, catalog.roles, catalog)
-        return self._findings
 
     def _of_node(
         self,

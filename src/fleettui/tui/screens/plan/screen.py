@@ -144,7 +144,9 @@ class PlanScreen(LiveScreen):
             rows = loss_rows(self.work.losses(optimal=self.is_optimal), layout)
         else:
             warnings = (*self.fleet_app.plans.nodes.notes, *plan.warnings)
-            rows = self.rows.of_plan(plan, self.nodes, catalog, self._used, self.what_if, layout, warnings)
+            rows = self.rows.of_plan(
+                plan, self.nodes, catalog, self._used, self.what_if, layout, warnings, self.work.findings
+            )
             view.show_lines(rows, Line("header", plan_header(layout)))
             return
         view.show_lines(rows, None)
