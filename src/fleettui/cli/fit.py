@@ -91,18 +91,17 @@ def _stored_fleet(folders: Folders, max_age_s: float | None, now: float) -> Flee
     """What a running dashboard or `status --watch` stored, when it is fresh enough."""
     if max_age_s == 0:
         return None
-    from fleettui.store.flags import with_present_flags
-    from fleettui.store.snapshots import load_for_routing, load_snapshot
+    from fleettui.store.flags import load_fresh_fleet
+    from fleettui.store.snapshots import load_snapshot
 
     try:
         store = Store.open_readonly(folders.state_dir)
         if store is None:
             return None
         with store:
-            stored = load_for_routing(store, folders.machines_dir)
-            if stored is None or not stored.is_fresh(now, max_age_s):
+            fleet = load_fresh_fleet(store, folders.machines_dir, max_age_s, now)
+            if fleet is None:
                 return None
-            fleet = with_present_flags(store, folders.machines_dir, stored.fleet)
             fleet = with_own_catalog(fleet, folders)
             whole = load_snapshot(store, folders.machines_dir)
             return fleet if whole is None else _with_processes(fleet, whole.fleet)

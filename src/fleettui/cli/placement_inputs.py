@@ -133,20 +133,18 @@ def _fresh_fleet(
     """What a running dashboard or `status --watch` stored, when it is fresh enough."""
     if max_age_s == 0 or whole is None:
         return None
-    from fleettui.store.flags import with_present_flags
-    from fleettui.store.snapshots import load_for_routing
+    from fleettui.store.flags import load_fresh_fleet
 
     try:
         store = Store.open_readonly(folders.state_dir)
         if store is None:
             return None
         with store:
-            stored = load_for_routing(store, folders.machines_dir)
-            if stored is None or not stored.is_fresh(now, max_age_s):
-                return None
-            fleet = with_present_flags(store, folders.machines_dir, stored.fleet)
+            fleet = load_fresh_fleet(store, folders.machines_dir, max_age_s, now)
     except StoreError as error:
         diagnostics.say_error("placement", f"{error}; polling instead")
+        return None
+    if fleet is None:
         return None
     known = {machine.name: machine for machine in whole.machines}
     return replace(fleet, machines=tuple(_whole(one, known.get(one.name)) for one in fleet.machines))

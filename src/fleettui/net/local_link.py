@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 from fleettui.net.errors import HttpFailure, LinkError, clean_line
-from fleettui.net.http1 import MAX_BODY_BYTES
 from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
     EndCallback,
-    GetCallback,
-    Header,
-    HttpAnswer,
     LostCallback,
 )
-from fleettui.net.tunnel import HttpStream, KeptHttp
+from fleettui.net.tunnel import HttpStream, KeptHttp, LoopbackHttp
 
 END_S = 1.0
 """Time a loop gets to end at end of file, before its process group is killed."""
@@ -100,7 +96,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-class LocalLink:
+class LocalLink(LoopbackHttp):
     """This machine."""
 
     def __init__(self, name: str) -> None:
@@ -128,36 +124,6 @@ class LocalLink:
     async def run_command(self, command: str) -> CommandAnswer | None:
         """Never needed: this program runs where there is a shell that knows loops."""
         raise LinkError("session", f"{self._name}: this machine is asked by loops")
-
-    async def get(
-        self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
-    ) -> HttpAnswer:
-        return await self._http.get(port, path, headers, timeout_s)
-
-    async def post(
-        self,
-        port: int,
-        path: str,
-        body: bytes,
-        *,
-        headers: Sequence[Header] = (),
-        timeout_s: float,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> HttpAnswer:
-        return await self._http.post(port, path, body, headers, timeout_s, max_body_bytes)
-
-    def start_get(
-        self,
-        port: int,
-        path: str,
-        on_answer: GetCallback,
-        timeout_s: float,
-        headers: Sequence[Header] = (),
-    ) -> bool:
-        return self._http.start_get(port, path, on_answer, timeout_s, headers)
-
-    def count_streams(self, port: int) -> int:
-        return self._http.count_streams(port)
 
     async def close(self) -> None:
         self._http.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,6 @@ import asyncssh
 
 from fleettui.net.channels import finish_or_drop
 from fleettui.net.errors import ENDED_WITH_LINK, HttpFailure, LinkError, SessionRefused, clean_line
-from fleettui.net.http1 import MAX_BODY_BYTES
 from fleettui.net.jumps import Jump
 from fleettui.net.lean_channels import make_lean, receive_lean
 from fleettui.net.lean_packets import forget_command, send_lean
@@ -19,14 +18,11 @@ from fleettui.net.link import (
     CommandAnswer,
     DataCallback,
     EndCallback,
-    GetCallback,
-    Header,
-    HttpAnswer,
     LostCallback,
 )
 from fleettui.net.login import Login
 from fleettui.net.one_command import run_one_command
-from fleettui.net.tunnel import HttpStream, KeptHttp
+from fleettui.net.tunnel import HttpStream, KeptHttp, LoopbackHttp
 
 OpenLogin = Callable[[], Awaitable[tuple[Login, Jump | None]]]
 CLOSE_S = 1.0
@@ -105,7 +101,7 @@ class SshLoop:
     def resume_writing(self) -> None: ...
 
 
-class SshLink:
+class SshLink(LoopbackHttp):
     """A machine over SSH."""
 
     def __init__(
@@ -211,36 +207,6 @@ class SshLink:
             raise self._explain_session(error) from None
         except (asyncssh.Error, OSError) as error:
             raise self._explain_loss(error) from None
-
-    async def get(
-        self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
-    ) -> HttpAnswer:
-        return await self._http.get(port, path, headers, timeout_s)
-
-    async def post(
-        self,
-        port: int,
-        path: str,
-        body: bytes,
-        *,
-        headers: Sequence[Header] = (),
-        timeout_s: float,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> HttpAnswer:
-        return await self._http.post(port, path, body, headers, timeout_s, max_body_bytes)
-
-    def start_get(
-        self,
-        port: int,
-        path: str,
-        on_answer: GetCallback,
-        timeout_s: float,
-        headers: Sequence[Header] = (),
-    ) -> bool:
-        return self._http.start_get(port, path, on_answer, timeout_s, headers)
-
-    def count_streams(self, port: int) -> int:
-        return self._http.count_streams(port)
 
     async def close(self) -> None:
         self._is_closed = True

@@ -352,5 +352,41 @@ class KeptHttp:
         return stream
 
 
+class LoopbackHttp:
+    """The part of a Link that speaks HTTP on the machine's loopback."""
+
+    _http: KeptHttp
+
+    async def get(
+        self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
+    ) -> HttpAnswer:
+        return await self._http.get(port, path, headers, timeout_s)
+
+    async def post(
+        self,
+        port: int,
+        path: str,
+        body: bytes,
+        *,
+        headers: Sequence[Header] = (),
+        timeout_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> HttpAnswer:
+        return await self._http.post(port, path, body, headers, timeout_s, max_body_bytes)
+
+    def start_get(
+        self,
+        port: int,
+        path: str,
+        on_answer: GetCallback,
+        timeout_s: float,
+        headers: Sequence[Header] = (),
+    ) -> bool:
+        return self._http.start_get(port, path, on_answer, timeout_s, headers)
+
+    def count_streams(self, port: int) -> int:
+        return self._http.count_streams(port)
+
+
 def _answer_of(reader: AnswerReader) -> HttpAnswer:
     return HttpAnswer(reader.status, reader.headers, reader.body, time.time())

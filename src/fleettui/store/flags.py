@@ -65,6 +65,19 @@ def with_present_flags(store: Store, machines_dir: str, fleet: FleetSnapshot) ->
     return replace(fleet, machines=tuple(machines))
 
 
+def load_fresh_fleet(
+    store: Store, machines_dir: str, max_age_s: float | None, now: float
+) -> FleetSnapshot | None:
+    """What a running dashboard or `status --watch` stored, when it is fresh enough, with the flags of this
+    moment. Raises StoreError."""
+    from fleettui.store.snapshots import load_for_routing
+
+    stored = load_for_routing(store, machines_dir)
+    if stored is None or not stored.is_fresh(now, max_age_s):
+        return None
+    return with_present_flags(store, machines_dir, stored.fleet)
+
+
 def change_maintenance(store: Store, machines_dir: str, changes: Mapping[str, Change]) -> dict[str, Outcome]:
     """Apply all changes or, when one raises, none; by name what stood before and what stands now.
 
