@@ -45,14 +45,19 @@ async def test_what_a_server_holds_and_works_on(server: LlamaServer, link: Local
     assert first.traits is not None
     assert (first.traits.slots, first.traits.refused, first.is_sleeping) == (2, (), False)
     now = 1000.0
-    assert (await poll.tick(now + ONCE_MORE_S)).running == 0  # metrics are asked once it is known to be awake
+    now += ONCE_MORE_S
+    assert (await poll.tick(now)).running == 0  # metrics are asked once it is known to be awake
     with server.busy(2, queued=1):
         await poll.until(lambda: b"deferred 1" in server.ask("/metrics")[1])
-        busy = await poll.tick(now + 2 * ONCE_MORE_S)
+        for _ in range(8):  # a server that works on few cores answers late; what it then says counts
+            now += ONCE_MORE_S
+            busy = await poll.tick(now)
+            if not isinstance(busy.running, Unknown):
+                break
         assert (busy.running, busy.waiting) == (2, 1)
         assert busy.load is not None
     await poll.until(lambda: b"processing 0" in server.ask("/metrics")[1])
-    idle = await poll.tick(now + 3 * ONCE_MORE_S)
+    idle = await poll.tick(now + ONCE_MORE_S)
     assert (idle.running, idle.waiting) == (0, 0)
     assert idle.load is not None
     assert not isinstance(idle.load.generated_tokens, Unknown)
