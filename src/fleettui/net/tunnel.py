@@ -91,7 +91,7 @@ class HttpStream(asyncio.Protocol):
     def close(self) -> None:
         """Drop the stream at once; a request on it gets no answer any more."""
         self._note_end()
-        self._on_done = None
+        self._on_done = self._reader = None
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
@@ -141,7 +141,7 @@ class HttpStream(asyncio.Protocol):
             self._finish(self._reader)
 
     def _finish(self, outcome: AnswerReader | HttpError) -> None:
-        on_done, self._on_done = self._on_done, None
+        on_done, self._on_done, self._reader = self._on_done, None, None  # the answer may have megabytes
         if not (isinstance(outcome, AnswerReader) and outcome.can_reuse and self.is_open):
             self.close()
         if on_done is not None:
