@@ -181,6 +181,7 @@ async def test_a_name_that_nobody_knows_shows_the_nearest_and_enter_takes_one_of
 async def test_without_a_model_the_list_is_of_models() -> None:
     async with dashboard() as driver:
         await driver.press("3")
+        assert "/ to type a name, or choose one of these" in driver.text("detail")
         assert driver.current == LLAMA
         assert "loaded on 1  installed on 7  declared by 9 files" in driver.line(LLAMA)
         await driver.press("j", "enter")

@@ -203,6 +203,9 @@ class RouteScreen(AskingScreen):
             lines = detail_cells(
                 row.machine, "cannot serve it now, for the reasons above", "dim", width, glyphs, most
             )
+        elif self.typed is None and row is not None and row.kind == "model":
+            about = f"{self.key_of('ask_model')} to type a name, or choose one of these"
+            lines = detail_cells("which model?", about, "dim", width, glyphs, most)
         self.query_one("#detail", CellBlock).show_cells(*[()] * (most - len(lines)), *lines)
 
     def _layout_for(self, snapshot: FleetSnapshot) -> RouteLayout:
