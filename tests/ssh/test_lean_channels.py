@@ -115,3 +115,43 @@ async def test_a_changed_byte_ends_the_connection(at: int, sshd_rig: SshdRig, co
     await until(lambda: losses)
     assert b"hello" not in lines.data
     await link.close()
+
+
+async def test_a_packet_that_was_taken_away_ends_the_connection(sshd_rig: SshdRig, connect: Connect) -> None:
+    link, losses = await open_link(connect(), sshd_rig.machine(sshd_rig.start()))
+    lines = await Lines().open(link, ECHO_LOOP)
+    await lines.ask(b"one\n", b"got one\n")
+    connection = connection_of(link)
+    receive, taken = connection.data_received, bytearray()
+
+    def take_first_packet(data: bytes, datatype: int | None = None) -> None:
+        connection.data_received = receive
+        end = 4 + int.from_bytes(data[:4], "big") + 16
+        taken.extend(data[:end])
+        if data[end:]:
+            receive(data[end:], datatype)
+
+    connection.data_received = take_first_packet
+    assert lines.channel is not None
+    lines.channel.write(b"two\n")
+    await until(lambda: taken)
+    lines.channel.write(b"three\n")
+    await until(lambda: losses or b"three" in lines.data)
+    assert b"three" not in lines.data
+    assert losses
+    await link.close()
+
+
+async def test_data_without_padding_ends_the_connection(sshd_rig: SshdRig, connect: Connect) -> None:
+    link, losses = await open_link(connect(), sshd_rig.machine(sshd_rig.start()))
+    lines = await Lines().open(link, ECHO_LOOP)
+    connection, key, iv = connection_of(link), bytes(16), bytes(12)
+    connection._recv_encryption, (number,) = KeptKeyGcm(key, iv), connection._channels
+    head = bytes((0, 94)) + number.to_bytes(4, "big") + (6).to_bytes(4, "big")
+    packet = head + b"hello\n"
+    connection.data_received(
+        b"".join(KeptKeyGcm(key, iv).encrypt_packet(0, len(packet).to_bytes(4, "big"), packet))
+    )
+    await until(lambda: losses)
+    assert b"hello" not in lines.data
+    await link.close()

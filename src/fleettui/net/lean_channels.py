@@ -72,7 +72,7 @@ def _take_data(connection: Any, cipher: KeptKeyGcm, data: bytes) -> int:
 
 def _deliver(connection: Any, packet: bytes) -> bool:
     """Hand the packet's data to its session; False for whatever is not such data in perfect order."""
-    if len(packet) < _DATA_AT or packet[1] != _CHANNEL_DATA or not connection._auth_complete:
+    if len(packet) < _DATA_AT or not packet[0] or packet[1] != _CHANNEL_DATA or not connection._auth_complete:
         return False
     channel = connection._channels.get(int.from_bytes(packet[2:6], "big"))
     size = int.from_bytes(packet[6:_DATA_AT], "big")

@@ -62,10 +62,16 @@ class KeptKeyGcm(GCMEncryption):
             return None
 
     def open_ahead(self, header: bytes, sealed: bytes) -> bytes | None:
-        """The content of the next packet, kept until it is taken; None where the tag does not fit."""
+        """The content of the next packet, kept until it is taken; None where the tag does not fit.
+
+        Then asyncssh judges these bytes by the same nonce: by the next one it would take the packet that
+        follows one which somebody took away.
+        """
+        counter = self._counter
         try:
             self._opened = self._aead.decrypt(self._next_nonce(), sealed, header)
         except InvalidTag:
+            self._counter = counter
             return None
         return self._opened
 
