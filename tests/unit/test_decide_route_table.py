@@ -593,6 +593,30 @@ def test_an_answer_comes_early_where_nobody_else_can_be_better() -> None:
     assert not early("worse", context=4096)  # tier 3 is no reason to stop
 
 
+def test_a_machine_that_has_the_model_by_another_name_may_be_better() -> None:
+    """By the catalog alone, which tells nothing else about it."""
+    known = RouteKnowledge(catalog=Catalog((CatalogModel(MODEL, names=(("ollama", (MODEL, "other:7b")),)),)))
+    waiting = MachineSnapshot(make_machine("better"), link=WAITING)
+    fleet = make_fleet(box("ready", (8.0,), make_copy()), waiting)
+    stored = make_fleet(box("better", (20.0,), make_copy("other:7b", digest="f" * 64)))
+    decision = decide_route(fleet, RouteQuery(MODEL), NOW, known)
+    assert not cannot_be_beaten(fleet, decision, stored, known)
+    assert cannot_be_beaten(fleet, decision, stored)
+
+
+def test_a_flag_counts_as_it_is_now() -> None:
+    """One set since: that machine is not waited for. One cleared since: it may be better."""
+    flag = MaintenanceFlag("disk", "ops", NOW - 600)
+    ready, better = box("ready", (8.0,), make_copy()), box("better", (20.0,), make_copy())
+    waiting = MachineSnapshot(better.machine, link=WAITING)
+    set_since = make_fleet(ready, replace(waiting, maintenance=flag))
+    decision = decide_route(set_since, RouteQuery(MODEL), NOW)
+    assert cannot_be_beaten(set_since, decision, make_fleet(better))
+    cleared_since = make_fleet(ready, waiting)
+    decision = decide_route(cleared_since, RouteQuery(MODEL), NOW)
+    assert not cannot_be_beaten(cleared_since, decision, make_fleet(replace(better, maintenance=flag)))
+
+
 def test_a_machine_whose_file_changed_may_be_better() -> None:
     fleet = make_fleet(
         box("ready", (8.0,), make_copy()),

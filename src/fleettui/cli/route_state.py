@@ -107,21 +107,22 @@ class RouteState:
         self, fleet: FleetSnapshot, query: RouteQuery, unreachable: Mapping[str, str] | None = None
     ) -> RouteDecision:
         """The same decision, and no lease."""
-        leases = () if self.store is None else self._read_leases(self.store)
         fleet = self._with_last_settings(fleet)
-        return _decide(fleet, query, time.time(), self._known(fleet), leases, unreachable)
+        return _decide(fleet, query, time.time(), self._known_now(fleet), (), unreachable)
 
     def is_enough(self, fleet: FleetSnapshot, query: RouteQuery) -> bool:
         """No machine that has not answered yet could be a better choice, by what is stored of it."""
         from fleettui.decide.early import cannot_be_beaten
 
-        decision = self.preview(fleet, query)
+        fleet = self._with_last_settings(fleet)
+        known = self._known_now(fleet)
+        decision = decide_route(fleet, query, time.time(), known)
         cards_read = {item.name for item in fleet.machines if item.gpu is not None}
         for candidate in decision.candidates:
             is_best = candidate.tier == TIER_RESIDENT
             if is_best and isinstance(candidate.free_mib, Unknown) and candidate.machine not in cards_read:
                 return False  # once they are, it may be a better one
-        return cannot_be_beaten(fleet, decision, self.last_fleet)
+        return cannot_be_beaten(fleet, decision, self.last_fleet, known)
 
     def give_back(self, lease: Lease) -> None:
         """The choice came to nothing: nobody need go round it."""
@@ -147,6 +148,11 @@ class RouteState:
         except StoreError as error:
             diagnostics.say_error("route", f"{error}; needs and load rates are assumed")
         return RouteKnowledge(catalog=fleet.catalog)
+
+    def _known_now(self, fleet: FleetSnapshot) -> RouteKnowledge:
+        """That, and the leases of others as they stand."""
+        leases = () if self.store is None else self._read_leases(self.store)
+        return replace(self._known(fleet), leases=leases)
 
     def _read_leases(self, store: Store) -> tuple[Lease, ...]:
         try:

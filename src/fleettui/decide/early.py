@@ -23,20 +23,25 @@ def cannot_be_beaten(
 ) -> bool:
     """True when a machine of tier 0 answered, and by its last known state no other one is better.
 
-    `decision` is that of `fleet` so far. A machine of which nothing is known might be better.
+    `decision` is that of `fleet` so far, with the same knowledge. A machine of which nothing is known might be better;
+    one that has something else against it already, a flag or the caller's wishes, is not waited for.
     """
     chosen, query = decision.chosen, decision.query
     if chosen is None or chosen.tier != TIER_RESIDENT:
         return False
-    waiting = {item.machine for item in decision.rejected if "timeout" in item.codes}
+    waiting = {item.machine for item in decision.rejected if item.codes == ("timeout",)}
     if not waiting:
         return True
     if query.is_strict or query.sticky is not None or query.top > 1 or last_known is None:
         return False
-    machines = [item for item in last_known.machines if item.machine.name in waiting]
-    declared = {item.name: item.machine for item in fleet.machines}
+    now_of = {item.name: item for item in fleet.machines}
+    machines = [
+        replace(item, trust="approved", maintenance=None, drain=None)  # none speaks against it now
+        for item in last_known.machines
+        if item.name in waiting
+    ]
     if len(machines) < len(waiting) or any(
-        _declared_values(item.machine) != _declared_values(declared[item.name]) for item in machines
+        _declared_values(item.machine) != _declared_values(now_of[item.name].machine) for item in machines
     ):
         return False
     by_last = replace(last_known, machines=tuple(machines))
