@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 from builders import digest_of, make_copy, make_fleet, make_installed, make_snapshot
+from fleettui.fleet import engine_line
+from fleettui.fleet.engine_line import EngineLine
 from fleettui.fleet.lease_watch import LeaseWatch
 from fleettui.fleet.warm_up import WarmedUp, WarmUpError, keep_measured, warm_up
 from fleettui.model.lease import Lease
+from fleettui.model.machine import EngineEndpoint
 from fleettui.model.readings import LoadedModel, ModelTraits
 from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import FleetSnapshot
@@ -196,3 +199,28 @@ def test_the_keeper_ends_leases_whose_effect_a_snapshot_shows(tmp_path: Path) ->
             take_lease(store, "/fleet", lambda *_, one=lease: one)
         LeaseWatch().look_at(store, fleet)
         assert [lease.id for lease in load_leases(store, "/fleet", now)] == ["other"]
+
+
+async def test_the_key_of_an_engine_goes_to_no_other_on_that_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATE_KEY", "sk-gate")
+    service = Service(Engine())
+    (machine,) = service.snapshot.machines
+    gate = EngineEndpoint("ollama", 11434, "http://gate.lan", "GATE_KEY")
+    own = EngineEndpoint("ollama", 11434)
+    declared = replace(machine.machine, engines=(gate, own))
+    service.snapshot = make_fleet(replace(machine, machine=declared))
+    sent: list[tuple[str, Any]] = []
+
+    async def note(url: str, *, headers: Any, timeout_s: float) -> HttpAnswer:
+        sent.append((url, headers))
+        return HttpAnswer(200, (), b"", 0.0)
+
+    monkeypatch.setattr(engine_line, "get_direct", note)
+    monkeypatch.setattr(service.engine, "get", lambda port, path, *, headers, timeout_s: note(
+        path, headers=headers, timeout_s=timeout_s))  # fmt: skip
+    await EngineLine(service, candidate()).get("/api/ps", timeout_s=1)
+    await EngineLine(service, candidate(url="http://gate.lan", port=80)).get("/api/ps", timeout_s=1)
+    assert sent == [
+        ("/api/ps", ()),
+        ("http://gate.lan/api/ps", (("Authorization", "Bearer sk-gate"),)),
+    ]

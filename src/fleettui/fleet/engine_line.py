@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fleettui.fleet.engine_key import NO_KEY, EngineKey, read_key
 from fleettui.fleet.poller import MachinePoller
+from fleettui.model.machine import EngineEndpoint
 from fleettui.model.readings import EngineReading
 from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import FleetSnapshot
@@ -60,13 +61,20 @@ class EngineLine:
                 return poller.open_link
         raise HttpFailure("lost", f"{self._candidate.machine} is not connected")
 
+    def _endpoint(self) -> EngineEndpoint | None:
+        """What the machine file declares of this very engine: another may have its port at another URL."""
+        wanted, port = self._candidate, self._port()
+        snapshot = self._fleet.snapshot.find(wanted.machine)
+        declared = () if snapshot is None else snapshot.machine.engines
+        same = [item for item in declared if item.kind == wanted.engine and item.port == port]
+        by_url = [item for item in same if item.url and item.url.rstrip("/") == wanted.url.rstrip("/")]
+        return next(iter(by_url or [item for item in same if not item.url]), None)
+
     def _key(self) -> EngineKey:
-        snapshot, port = self._fleet.snapshot.find(self._candidate.machine), self._port()
-        if snapshot is None:
+        snapshot, endpoint = self._fleet.snapshot.find(self._candidate.machine), self._endpoint()
+        if snapshot is None or endpoint is None:
             return NO_KEY
-        machine = snapshot.machine
-        endpoint = next((item for item in machine.engines if item.port == port), None)
-        return NO_KEY if endpoint is None else read_key(endpoint, machine.engines, machine.config_file)
+        return read_key(endpoint, snapshot.machine.engines, snapshot.machine.config_file)
 
     def _engine(self) -> EngineReading | None:
         """By its URL the candidate's port may be another one than the engine's."""
@@ -81,12 +89,7 @@ class EngineLine:
 
     def _direct_url(self) -> str | None:
         """Where polls go straight to it; None: through SSH."""
-        snapshot, engine, port = (
-            self._fleet.snapshot.find(self._candidate.machine),
-            self._engine(),
-            self._port(),
-        )
-        declared = () if snapshot is None else snapshot.machine.engines
-        has_url = any(item.port == port and item.url for item in declared)
+        engine, endpoint = self._engine(), self._endpoint()
+        has_url = endpoint is not None and endpoint.url is not None
         is_direct = engine is not None and engine.path != "tunnel"
         return self._candidate.url.rstrip("/") if has_url or is_direct else None
