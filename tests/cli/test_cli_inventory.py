@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from cli_runner import Cli, write_machine
@@ -73,6 +74,17 @@ def test_a_file_that_is_there_keeps_the_keys_of_its_owner(demo_cli: Cli, tmp_pat
     assert [(gpu.name, gpu.is_disabled) for gpu in ada.gpus] == [
         ("NVIDIA GeForce RTX 4090", True), ("NVIDIA GeForce RTX 4090", False),
     ]  # fmt: skip
+
+
+def test_what_is_no_ordinary_file_is_not_written_and_nobody_is_asked(demo_cli: Cli, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (tmp_path, pipe):
+        done = demo_cli("inventory", "collect", "-o", str(path))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            f"fleettui inventory: {path} is no ordinary file; name another, or leave -o out to print\n"
+        )
 
 
 def test_a_file_with_an_error_is_left_alone_and_nobody_is_asked(demo_cli: Cli, tmp_path: Path) -> None:

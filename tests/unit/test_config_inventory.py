@@ -169,3 +169,9 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert loaded is not None
     assert [node.name for node in loaded.profiles] == ["b", "c"]
     assert sorted(item.name for item in tmp_path.iterdir()) == ["inventory.yaml", "link.yaml"]
+
+
+def test_a_folder_is_no_inventory(tmp_path: Path) -> None:
+    inventory, (problem,) = load_inventory(str(tmp_path))
+    assert inventory is None
+    assert problem_line(problem) == f"{tmp_path}: This is a folder; name a file."

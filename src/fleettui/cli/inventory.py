@@ -83,6 +83,12 @@ def _read_output(path: str | None) -> Inventory | None:
         return None
     if not Path(path).absolute().parent.is_dir():
         raise CommandError(f"{path}: its folder does not exist; create it", exit_code=EXIT_USAGE)
+    if (
+        Path(path).exists() and not Path(path).is_file()
+    ):  # one that waits for a writer is never read to its end
+        raise CommandError(
+            f"{path} is no ordinary file; name another, or leave -o out to print", exit_code=EXIT_USAGE
+        )
     inventory, problems = load_inventory(path)
     if problems:
         raise CommandError(

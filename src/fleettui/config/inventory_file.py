@@ -120,6 +120,8 @@ def load_inventory(path: str) -> tuple[Inventory | None, tuple[ConfigProblem, ..
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None, ()
+    except IsADirectoryError:
+        return None, (ConfigProblem(path, None, None, "This is a folder; name a file."),)
     except OSError as error:
         message = f"The inventory cannot be read ({error.strerror}); correct the file's rights."
         return None, (ConfigProblem(path, None, None, message),)
