@@ -145,6 +145,15 @@ def test_a_profile_stands_in_for_what_cannot_be_read() -> None:
     assert "no stored profile" in plan_notes(broken)[0]
 
 
+def test_a_stored_profile_that_lacks_the_gpus_too() -> None:
+    broken = replace(machine(), gpu=GpuReading(problem=GpuProblem("version_mismatch", "driver mismatch")))
+    lacking = replace(profile(), gpus=Unknown("driver mismatch"))
+    nor = "nor are they in its stored profile"
+    assert plan_notes(broken, lacking) == (f"ada: its GPUs are not known now (driver mismatch); {nor}",)
+    assert plan_notes(make_offline("ada"), lacking) == (f"ada: its GPUs are not known now; {nor}",)
+    assert plan_node(broken, lacking).unavailable == "no profile"
+
+
 def test_a_gpu_that_is_gone_since_it_was_measured() -> None:
     card = ProfileGpu(0, "NVIDIA GeForce RTX 4090", 24, 24564, (8, 9))
     known = profile(card, replace(card, index=1), replace(card, index=2))

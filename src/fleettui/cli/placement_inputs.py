@@ -14,7 +14,7 @@ from fleettui.cli.folders import Folders
 from fleettui.config.catalog_folder import load_catalog_files
 from fleettui.config.inventory_file import load_inventory
 from fleettui.decide.placement.what_if import disable_gpu, with_nodes, without_node
-from fleettui.decide.plan_nodes import NO_PROFILE, node_of_profile, plan_node, plan_notes
+from fleettui.decide.plan_nodes import NO_PROFILE, node_of_profile, plan_nodes, plan_notes
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import PlacementPlan, PlanNode
 from fleettui.model.placement_answers import LoadRate
@@ -99,7 +99,7 @@ def _fleet_inputs(arguments: Namespace, folders: Folders) -> PlanInputs:
         fleet = _fresh_fleet(folders, arguments.max_age, now, last) or _polled_fleet(arguments, folders)
         fleet = _with_last_readings(fleet, last)
     notes = [note for machine in fleet.machines for note in plan_notes(machine, profiles.get(machine.name))]
-    nodes = tuple(plan_node(machine, profiles.get(machine.name)) for machine in fleet.machines)
+    nodes = plan_nodes(fleet.machines, profiles)
     if nodes and all(node.unavailable == NO_PROFILE for node in nodes):
         raise CommandError(
             "no machine gave usable data, and none has a stored profile",

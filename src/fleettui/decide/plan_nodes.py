@@ -75,10 +75,14 @@ def plan_notes(machine: MachineSnapshot, profile: Profile | None = None) -> tupl
     name, reading = machine.name, machine.gpu
     if _live_gpus(machine, profile) is None:
         why = "" if reading is None or reading.problem is None else f" ({reading.problem.text})"
-        if machine.link.state != "up" and profile is not None and not why:
+        if profile is None:
+            what = "there is no stored profile of it"
+        elif isinstance(profile.gpus, Unknown):
+            what = "nor are they in its stored profile"
+        elif machine.link.state != "up" and not why:
             return ()  # told of every offline node
-        is_stored = profile is not None and not isinstance(profile.gpus, Unknown)
-        what = "planned by its stored profile" if is_stored else "there is no stored profile of it"
+        else:
+            what = "planned by its stored profile"
         return (f"{name}: its GPUs are not known now{why}; {what}",)
     notes = []
     cards = () if reading is None else reading.cards
