@@ -16,7 +16,6 @@ from fleettui.store.profiles import (
     KEPT,
     decode_profile,
     encode_profile,
-    load_profile_history,
     load_profiles,
     save_profiles,
 )
@@ -68,8 +67,11 @@ def test_the_latest_counts_and_the_last_few_are_kept(tmp_path: Path) -> None:
         assert {name: item.collected_at for name, item in load_profiles(store, here).items()} == {
             "ada": 1000.0 + KEPT + 2, "bora": PROFILE.collected_at,
         }  # fmt: skip
-        dates = [item.collected_at for item in load_profile_history(store, here, "ada")]
-        assert dates == [1000.0 + at for at in range(KEPT + 2, 2, -1)]
+        kept = "SELECT collected_at FROM profiles WHERE machine = 'ada' ORDER BY collected_at"
+        dates = [at for (at,) in store.connection.execute(kept)]
+        assert dates == [1000.0 + at for at in range(3, KEPT + 3)]
+        store.connection.execute("UPDATE profiles SET payload = '{' WHERE collected_at = ?", (dates[-1],))
+        assert load_profiles(store, here)["ada"].collected_at == dates[-2], "the latest that can be read"
         assert load_profiles(store, there) == {}
 
 

@@ -40,29 +40,20 @@ def save_profiles(store: Store, machines_dir: str, profiles: Iterable[Profile]) 
 
 
 def load_profiles(store: Store, machines_dir: str) -> dict[str, Profile]:
-    """The latest profile of each machine, by name. Raises StoreError."""
-    found: dict[str, Profile] = {}
-    for profile in _load(store, machines_dir, None):
-        found.setdefault(profile.name, profile)
-    return found
-
-
-def load_profile_history(store: Store, machines_dir: str, machine: str) -> list[Profile]:
-    """Profiles of one machine, latest first. Raises StoreError."""
-    return _load(store, machines_dir, machine)
-
-
-def _load(store: Store, machines_dir: str, machine: str | None) -> list[Profile]:
+    """The latest profile of each machine that can be read, by name. Raises StoreError."""
     with store.transaction("DEFERRED") as connection:
         if not store.has_table("profiles"):
-            return []
+            return {}
         rows = connection.execute(
-            "SELECT payload FROM profiles WHERE machines_dir = ? AND (? IS NULL OR machine = ?) "
-            "ORDER BY collected_at DESC",
-            (os.path.realpath(machines_dir), machine, machine),
+            "SELECT machine, payload FROM profiles WHERE machines_dir = ? ORDER BY collected_at DESC",
+            (os.path.realpath(machines_dir),),
         ).fetchall()
-    profiles = (decode_profile(payload) for (payload,) in rows)
-    return [profile for profile in profiles if profile is not None]
+    found: dict[str, Profile] = {}
+    for machine, payload in rows:
+        profile = None if machine in found else decode_profile(payload)
+        if profile is not None:
+            found[machine] = profile
+    return found
 
 
 def encode_profile(profile: Profile) -> str:
