@@ -36,8 +36,10 @@ def plan_optimal(
     include_unavailable: bool = False,
 ) -> PlacementPlan:
     """The plan in which no copy could be added without losing one that is before it in the queue."""
-    pool = build_pool(nodes, include_unavailable)
-    queue = build_queue(roles)
+    return _assemble_optimal(build_pool(nodes, include_unavailable), build_queue(roles), catalog)
+
+
+def _assemble_optimal(pool: Pool, queue: Queue, catalog: Catalog) -> PlacementPlan:
     board, is_exact = fill_optimal(pool, queue, catalog)
     return assemble(board, queue, "optimal" if is_exact else "heuristic")
 
@@ -53,8 +55,7 @@ def compare(
     pool = build_pool(nodes, include_unavailable)
     queue = build_queue(roles)
     greedy = assemble(fill(Board(pool, catalog), queue), queue)
-    board, is_exact = fill_optimal(pool, queue, catalog)
-    optimal = assemble(board, queue, "optimal" if is_exact else "heuristic")
+    optimal = _assemble_optimal(pool, queue, catalog)
     return PlanComparison(greedy, optimal, on_gpus(greedy), on_gpus(optimal))
 
 

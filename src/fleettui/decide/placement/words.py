@@ -45,30 +45,32 @@ def miss_text(code: PlacementCode, bounds: Bounds, memory_gb: int, cc: Maybe[Cap
     """Why one GPU fails a bound."""
     if code == "vram":
         return f"{memory_gb} GB of the {number(bounds.min_vram_gb)} GB"
-    if code == "cc_low":
-        return f"cc {capability(cc)} is below {capability(bounds.role_cc)}"
-    if code == "engine":
-        return f"cc {capability(cc)} is below {capability(bounds.engine_cc)} of {bounds.engine}"
-    if code == "cc_high":
-        return f"cc {capability(cc)} is above {capability(bounds.max_cc or (0, 0))}"
-    return "its cc is not known"
+    side, bound = _cc_bound(code, bounds)
+    return f"cc {capability(cc)} is {side} {bound}" if side else "its cc is not known"
 
 
 def summary_part(code: PlacementCode, count: int, bounds: Bounds) -> str:
     """`5 too small`."""
-    if code == "vram":
-        return f"{count} too small"
+    side, bound = _cc_bound(code, bounds)
+    return f"{count} {side} cc {bound}" if side else f"{count} {_SUMMARIES.get(code, code)}"
+
+
+_SUMMARIES: dict[PlacementCode, str] = {
+    "vram": "too small",
+    "cc_unknown": "of unknown cc",
+    "no_gpu": "with too few beside",
+    "disabled": "disabled",
+    "share_full": "without room for a share",
+    "share_unplaced": "not of the role it shares with",
+}
+
+
+def _cc_bound(code: PlacementCode, bounds: Bounds) -> tuple[str, str]:
+    """(on which side of a bound of cc a GPU is, that bound); empty for what fails by another one."""
     if code == "cc_low":
-        return f"{count} below cc {capability(bounds.role_cc)}"
+        return "below", capability(bounds.role_cc)
     if code == "engine":
-        return f"{count} below cc {capability(bounds.engine_cc)} of {bounds.engine}"
+        return "below", f"{capability(bounds.engine_cc)} of {bounds.engine}"
     if code == "cc_high":
-        return f"{count} above cc {capability(bounds.max_cc or (0, 0))}"
-    if code == "cc_unknown":
-        return f"{count} of unknown cc"
-    return {
-        "no_gpu": f"{count} with too few beside",
-        "disabled": f"{count} disabled",
-        "share_full": f"{count} without room for a share",
-        "share_unplaced": f"{count} not of the role it shares with",
-    }.get(code, f"{count} {code}")
+        return "above", capability(bounds.max_cc or (0, 0))
+    return "", ""
