@@ -36,7 +36,19 @@ NEVER_LOADED = {
 # A script pays for each of these at every call.
 WARM_ROUTE_NEVER = HEAVY | {
     *("platformdirs", "random", "socket", "ssl", "subprocess", "logging", "tempfile"),
-    *("argcomplete", "argparse", "dataclasses", "gettext", "inspect", "pathlib", "shutil", "typing"),
+    *(
+        "argcomplete",
+        "argparse",
+        "dataclasses",
+        "enum",
+        "gettext",
+        "inspect",
+        "json",
+        "pathlib",
+        "re",
+        "shutil",
+        "typing",
+    ),
 }
 
 IMPORT_WHOLE_ROOM = """

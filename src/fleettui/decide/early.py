@@ -23,8 +23,9 @@ def cannot_be_beaten(
 ) -> bool:
     """True when a machine of tier 0 answered, and by its last known state no other one is better.
 
-    `decision` is that of `fleet` so far, with the same knowledge. A machine of which nothing is known might be better;
-    one that has something else against it already, a flag or the caller's wishes, is not waited for.
+    `decision` is that of `fleet` so far, with the same knowledge. A machine of which nothing is known might
+    be better; one that has something else against it already, a flag or the caller's wishes, is not waited
+    for.
     """
     chosen, query = decision.chosen, decision.query
     if chosen is None or chosen.tier != TIER_RESIDENT:

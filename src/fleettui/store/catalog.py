@@ -6,12 +6,12 @@ read as one of this: names are then looked for without the catalog, until it is 
 
 from __future__ import annotations
 
-import json
 import os
 from zlib import crc32
 
 from fleettui.model.catalog import EMPTY_CATALOG, Catalog, CatalogEngine, CatalogModel
 from fleettui.model.unknown import NOT_READ, Unknown
+from fleettui.store.json_text import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,13 +59,15 @@ def encode_catalog(catalog: Catalog) -> str:
         for model in catalog.models
     ]
     engines = [(engine.name, engine.min_cc, engine.runs_on_cpu) for engine in catalog.engines]
+    import json
+
     return json.dumps([_FORMAT, catalog.file, models, engines], separators=(",", ":"))
 
 
 def decode_catalog(text: object) -> Catalog:
     """The catalog of `encode_catalog`'s text; an empty one for any other. Never raises."""
     try:
-        values = json.loads(text) if isinstance(text, str) else None
+        values = read_json(text) if isinstance(text, str) else None
         if not isinstance(values, list) or values[0] != _FORMAT:
             return EMPTY_CATALOG
         _, file, models, engines = values

@@ -8,18 +8,20 @@ so that one of another version is never read as one of this. Its number counts c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from functools import cache
 from operator import attrgetter
 from zlib import crc32
 
 from fleettui.model import gpu, machine, ollama_settings, readings, snapshot, sockets
 from fleettui.model.unknown import Unknown
 from fleettui.model.written import dump_json, read_float
+from fleettui.store.json_text import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from json import JSONEncoder
     from typing import Any
 
 _CLASSES: tuple[type, ...] = (
@@ -163,13 +165,13 @@ def _maker(tag: int) -> Callable[[list[Any]], Any]:
 
 def encode(value: Any) -> str:
     """JSON text of a snapshot or any part of one."""
-    return _ENCODER.encode(value)
+    return _encoder().encode(value)
 
 
 def decode(text: str | bytes) -> Any:
     """The value of `encode`'s text; None for anything else. Never raises."""
     try:
-        return json.loads(text, object_hook=_Reader().build)
+        return read_json(text, object_hook=_Reader().build)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
@@ -214,7 +216,12 @@ def _to_json(value: Any) -> Any:
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
-_ENCODER = json.JSONEncoder(check_circular=False, separators=(",", ":"), default=_to_json)
+@cache
+def _encoder() -> JSONEncoder:
+    """Made by whoever writes; a warm `--route` only reads."""
+    from json import JSONEncoder
+
+    return JSONEncoder(check_circular=False, separators=(",", ":"), default=_to_json)
 
 
 class MachineEncoder:
@@ -239,7 +246,7 @@ class MachineEncoder:
         for index, value in enumerate(values):
             old, text = known[index]
             if value is not old:
-                text = _ENCODER.encode(value)
+                text = _encoder().encode(value)
                 known[index] = (value, text)
             texts.append(text)
         return ",".join(texts) + "]}"
@@ -273,6 +280,6 @@ class _Reader:
             if type(content[index]) is list:
                 content[index] = tuple(content[index])
         if tag == _MACHINE_TAG:
-            content[_DOCUMENT_AT] = json.loads(content[_DOCUMENT_AT], parse_float=read_float)
+            content[_DOCUMENT_AT] = read_json(content[_DOCUMENT_AT], parse_float=read_float)
         make = _makers.get(tag) or _maker(tag)
         return make(content)

@@ -6,11 +6,11 @@ read as one of this; it is asked again.
 
 from __future__ import annotations
 
-import json
 from zlib import crc32
 
 from fleettui.model.model_shape import AttentionShape, ModelShape, StateShape, TensorSums
 from fleettui.model.unknown import Unknown
+from fleettui.store.json_text import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,13 +57,15 @@ def save_shape(store: Store, digest: str, shape: ModelShape, read_at: float) -> 
 
 def encode_shape(shape: ModelShape) -> str:
     """JSON text of a shape."""
+    import json
+
     return json.dumps([_FORMAT, *_values_of(shape)], separators=(",", ":"))
 
 
 def decode_shape(text: object) -> ModelShape | None:
     """The shape of `encode_shape`'s text; None for any other. Never raises."""
     try:
-        values = json.loads(text) if isinstance(text, str) else None
+        values = read_json(text) if isinstance(text, str) else None
         if not isinstance(values, list) or len(values) != len(ModelShape.__slots__) + 1:
             return None
         return ModelShape(*map(_read, values[1:])) if values[0] == _FORMAT else None
