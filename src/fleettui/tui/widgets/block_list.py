@@ -41,6 +41,12 @@ RowT = TypeVar("RowT", bound=BlockRow)
 class BlockList(GroupTable[RowT]):
     """Headings and further lines are passed over."""
 
+    @property
+    def current_row(self) -> RowT | None:
+        """The line under the cursor, where it can be on one."""
+        row: RowT | None = self.cursor_line
+        return row if row is not None and row.is_stop else None
+
     def group_of(self, line: RowT) -> str:
         return line.machine or line.key
 

@@ -86,8 +86,7 @@ class PlanScreen(LiveScreen):
     @property
     def current_row(self) -> PlanRow | None:
         """The line under the cursor, where it can be on one."""
-        row = self.plan_list.cursor_line
-        return row if row is not None and row.is_stop else None
+        return self.plan_list.current_row
 
     @property
     def current_machine(self) -> str | None:

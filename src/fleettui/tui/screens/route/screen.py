@@ -88,8 +88,7 @@ class RouteScreen(AskingScreen):
     @property
     def current_row(self) -> RouteRow | None:
         """The line under the cursor, where it can be on one."""
-        row = self.ranking_list.cursor_line
-        return row if row is not None and row.is_stop else None
+        return self.ranking_list.current_row
 
     @property
     def current_machine(self) -> str | None:
