@@ -5,8 +5,9 @@ from __future__ import annotations
 from fleettui.model.placement import Assignment
 from fleettui.model.placement_answers import ChangeKind, LintFinding, NodeLoss, PlanChange, PlanDiff
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
+from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.placement_text import cut_lines, page_width, wrapped_lines
 from fleettui.view.tables import table
 from fleettui.view.text import clean, wrap
 from fleettui.view.units import count
@@ -15,29 +16,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PIPE_WIDTH = 100
-"""Columns where there is no terminal."""
-_LEAST_WIDTH = 60
 _TONES: dict[ChangeKind, Tone] = {"keep": "dim", "move": "warn", "add": "good", "remove": "bad"}
 
 
 def diff_lines(diff: PlanDiff, width: int | None = None, glyphs: Glyphs = UNICODE) -> list[Cells]:
     """What is to be done, in the order of the new plan; then what goes."""
-    total = max(width or PIPE_WIDTH, _LEAST_WIDTH)
-    lines = _wrapped(diff_headline(diff), total, "strong")
+    total = page_width(width)
+    lines = wrapped_lines(diff_headline(diff), total, "strong")
     if diff.changes:
         head = ("CHANGE", "COPY", "MODEL", "FROM", "TO", "GB", "SECONDS")
         rows = [_change_row(item, glyphs) for item in diff.changes]
         lines += [(), *table(head, rows, frozenset((5, 6)))]
     if diff.load_gb:
         lines.append(())
-        lines += _wrapped(
+        lines += wrapped_lines(
             "Seconds are by measured rates of loading where there are any, else by 1.5 GB/s; machines load "
             "side by side, each one copy after another.",
             total,
             "dim",
         )
-    return _cut(lines, total, glyphs)
+    return cut_lines(lines, total, glyphs)
 
 
 def diff_headline(diff: PlanDiff) -> str:
@@ -81,14 +79,14 @@ def losses_lines(
     losses: Iterable[NodeLoss], width: int | None = None, glyphs: Glyphs = UNICODE
 ) -> list[Cells]:
     """The N-1 table: a row for each machine that takes copies now."""
-    total = max(width or PIPE_WIDTH, _LEAST_WIDTH)
+    total = page_width(width)
     rows = list(losses)
-    lines = _wrapped(losses_headline(rows), total, "strong")
+    lines = wrapped_lines(losses_headline(rows), total, "strong")
     if rows:
         head = ("WITHOUT", "COPIES", "LEFT UNPLACED", "OTHERS THAT MOVE")
         cells = [_loss_row(item) for item in rows]
         lines += [(), *table(head, cells, frozenset((1,)))]
-    return _cut(lines, total, glyphs)
+    return cut_lines(lines, total, glyphs)
 
 
 def losses_headline(losses: list[NodeLoss]) -> str:
@@ -119,23 +117,11 @@ def lint_lines(
     findings: Iterable[LintFinding], width: int | None = None, glyphs: Glyphs = UNICODE
 ) -> list[Cells]:
     """Each finding with its code."""
-    total = max(width or PIPE_WIDTH, _LEAST_WIDTH)
+    total = page_width(width)
     found = list(findings)
     headline = f"lint: {count(len(found), 'finding')}" if found else "lint: nothing to say"
-    lines = _wrapped(headline, total, "strong")
+    lines = wrapped_lines(headline, total, "strong")
     for item in found:
         lines += [(), (Cell(item.code, "warn"),)]
         lines += [(Cell(f"  {part}"),) for part in wrap(clean(item.text), total - 2)]
-    return _cut(lines, total, glyphs)
-
-
-def _wrapped(text: str, total: int, tone: Tone) -> list[Cells]:
-    return [(Cell(part, tone),) for part in wrap(text, total)]
-
-
-def _cut(lines: list[Cells], total: int, glyphs: Glyphs) -> list[Cells]:
-    plain = [tuple(Cell(glyphs.plain(cell.text), cell.tone) for cell in line) for line in lines]
-    return [
-        line if width_of(line) <= total else fit_cells(line, total, ellipsis=glyphs.ellipsis)
-        for line in plain
-    ]
+    return cut_lines(lines, total, glyphs)

@@ -7,8 +7,9 @@ from fleettui.model.placement import Assignment, PlacementPlan, PlanGpu, PlanNod
 from fleettui.model.placement_answers import PlanComparison
 from fleettui.model.unknown import Unknown
 from fleettui.view.bars import bar_text
-from fleettui.view.cells import Cell, Cells, fit_cells, width_of
+from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
 from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.plan_rows import need_text
 from fleettui.view.text import cell_width, clean, fit, wrap
 from fleettui.view.units import count
 
@@ -16,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-PIPE_WIDTH = 100
+_PIPE_WIDTH = 100
 """Columns where there is no terminal."""
 _LEAST_WIDTH = 60
 _BAR = 12
@@ -34,23 +35,38 @@ def plan_lines(
     glyphs: Glyphs = UNICODE,
 ) -> list[Cells]:
     """The whole page. `nodes` and `roles` are those that the plan was made from."""
-    total = max(width or PIPE_WIDTH, _LEAST_WIDTH)
+    total = page_width(width)
     needs = {role.name: role.min_vram_gb for role in roles}
     ordered = sorted(nodes, key=lambda node: natural_key(node.name))
     page = _Page(plan, needs, ordered, total, glyphs)
-    lines: list[Cells] = _wrapped(_headline(plan, ordered), "", total, "strong")
+    lines: list[Cells] = wrapped_lines(_headline(plan, ordered), total, "strong")
     if comparison is not None:
-        lines += _wrapped(comparison_text(comparison), "", total, "dim")
+        lines += wrapped_lines(comparison_text(comparison), total, "dim")
     lines.append(())
     for node in ordered:
         lines += page.node_lines(node)
     lines += page.unplaced_lines()
     for item in plan.excluded_nodes:
-        lines += _wrapped(f"not planned: {clean(item.node)} ({clean(item.reason)})", "", total, "dim")
+        lines += wrapped_lines(f"not planned: {clean(item.node)} ({clean(item.reason)})", total, "dim")
     if plan.switched_off:
-        lines += _wrapped(f"switched off: {', '.join(map(clean, plan.switched_off))}", "", total, "dim")
+        lines += wrapped_lines(f"switched off: {', '.join(map(clean, plan.switched_off))}", total, "dim")
     for warning in plan.warnings:
-        lines += _wrapped(f"warning: {clean(warning)}", "", total, "warn")
+        lines += wrapped_lines(f"warning: {clean(warning)}", total, "warn")
+    return cut_lines(lines, total, glyphs)
+
+
+def page_width(width: int | None) -> int:
+    """Columns of a page: those of the terminal, where there is one."""
+    return max(width or _PIPE_WIDTH, _LEAST_WIDTH)
+
+
+def wrapped_lines(text: str, total: int, tone: Tone, indent: str = "") -> list[Cells]:
+    """As many lines as it takes, each `indent` in."""
+    return [(Cell(indent + part, tone),) for part in wrap(text, total - len(indent))]
+
+
+def cut_lines(lines: Iterable[Cells], total: int, glyphs: Glyphs) -> list[Cells]:
+    """In signs that the terminal has, none wider than it."""
     plain = [tuple(Cell(glyphs.plain(cell.text), cell.tone) for cell in line) for line in lines]
     return [
         line if width_of(line) <= total else fit_cells(line, total, ellipsis=glyphs.ellipsis)
@@ -161,7 +177,7 @@ class _Page:
                 (
                     *(head if item is mine[0] else (Cell(" " * width_of(head)),)),
                     Cell(fit(clean(item.label), width, self._glyphs.ellipsis), "good"),
-                    Cell(f" {_number(need) + ' GB' if need else '':>6}  "),
+                    Cell(f" {need_text(need) + ' GB' if need else '':>6}  "),
                     Cell(", ".join(map(clean, words)), "dim"),
                 )
             )
@@ -181,13 +197,12 @@ class _Page:
     def _unplaced(self, item: UnplacedRole) -> list[Cells]:
         title = f"{self._glyphs.offline} {clean(item.role)}: {count(item.missing, 'copy', 'copies')} unplaced"
         lines: list[Cells] = [(Cell(title, "bad"), Cell(f"  ({item.code})", "dim"))]
-        lines += _wrapped(clean(item.reason), "  ", self._total, "plain")
+        lines += wrapped_lines(clean(item.reason), self._total, "plain", "  ")
         if item.nearest:
-            lines += _wrapped(f"nearest miss: {clean(item.nearest)}", "  ", self._total, "dim")
+            lines += wrapped_lines(f"nearest miss: {clean(item.nearest)}", self._total, "dim", "  ")
         if item.fixes:
-            lines += _wrapped(
-                f"would fit {'; or '.join(map(clean, item.fixes))}", "  ", self._total, "accent"
-            )
+            told = f"would fit {'; or '.join(map(clean, item.fixes))}"
+            lines += wrapped_lines(told, self._total, "accent", "  ")
         return lines
 
 
@@ -195,11 +210,3 @@ def _short(name: str) -> str:
     for part in _SHORTER:
         name = name.replace(part, "")
     return clean(name).strip()
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _wrapped(text: str, indent: str, total: int, tone: str) -> list[Cells]:
-    return [(Cell(indent + part, tone),) for part in wrap(text, total - len(indent))]  # type: ignore[arg-type]
