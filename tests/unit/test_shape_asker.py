@@ -98,6 +98,14 @@ async def test_each_digest_once_in_the_fleet_and_in_all_runs(tmp_path: Path) -> 
     await again.asker.close()
 
 
+async def test_an_engine_that_no_file_names_is_asked_too(tmp_path: Path) -> None:
+    found = holder("ada", SMALL)
+    fleet = Fleet(tmp_path, replace(found, machine=make_machine("ada", engines=())))
+    await fleet.ask(SMALL)
+    assert (fleet.asked, fleet.known) == ([("ada", SMALL)], {digest_of(SMALL)})
+    await fleet.asker.close()
+
+
 @pytest.mark.parametrize(
     "failure",
     [HttpFailure("timeout", "no answer within 60 s"), b'{"error":"model not found"}', b"<html>"],

@@ -236,7 +236,7 @@ class ShapeAsker:
                 continue
             missing = True
             can_ask = engine.state == "ok" and engine.path != "remote" and self._link_of(machine.name)
-            if endpoint is not None and can_ask:
+            if can_ask:
                 is_direct = engine.path == "direct" or endpoint.url is not None
                 hostname = machine.machine.hostname
                 yield ShapePlace(machine.name, hostname, endpoint, model.name, digest, is_direct)
@@ -299,9 +299,11 @@ def _trim_heap() -> None:
         trim(0)
 
 
-def _endpoint_of(machine: MachineSnapshot, engine: EngineReading) -> EngineEndpoint | None:
+def _endpoint_of(machine: MachineSnapshot, engine: EngineReading) -> EngineEndpoint:
+    """What the machine file declares; nothing more is known of an engine that was found."""
     wanted = (engine.kind, engine.port)
-    return next((item for item in machine.machine.engines if (item.kind, item.port) == wanted), None)
+    declared = (item for item in machine.machine.engines if (item.kind, item.port) == wanted)
+    return next(declared, EngineEndpoint(*wanted))
 
 
 def _base_url(place: ShapePlace) -> str:
