@@ -46,6 +46,7 @@ def cannot_be_beaten(
     ):
         return False
     by_last = replace(last_known, machines=tuple(machines))
-    at_any_age = replace(query, max_age_s=float("inf"))
-    last = decide_route(by_last, at_any_age, decision.decided_at, knowledge)
+    # Nothing that has to be loaded first could be better.
+    resident = replace(query, max_age_s=float("inf"), require_loaded=True, takes_lease=True)
+    last = decide_route(by_last, resident, decision.decided_at, knowledge)
     return all(order_key(candidate) > order_key(chosen) for candidate in last.candidates)
