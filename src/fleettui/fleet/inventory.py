@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from fleettui.fleet.loop_feed import LoopFeed
@@ -121,19 +121,28 @@ async def _collect(machine: Machine, link: Link, clock: Callable[[], float], unt
     return Collected(machine.name, profile, gaps)
 
 
+async def _read_cards(ask: Callable[[str], Awaitable[Section]]) -> CardsAnswer:
+    """What nvidia-smi says; once more without what an old driver refuses."""
+    refused: tuple[str, ...] = ()
+    while True:
+        section = await ask(profile_section(refused))
+        cards = parse_cards(section.payload, section.exit_code, refused)
+        if not set(cards.refused) - set(refused):
+            return cards
+        refused = tuple(dict.fromkeys((*refused, *cards.refused)))
+
+
 async def _ask_cards(link: Link, machine: Machine, until: float) -> CardsAnswer:
-    """What nvidia-smi says; once more without what an old driver refuses. Cards that sleep are woken."""
+    """Cards that sleep are woken."""
     loop = _Loop("gpu", link)
     before = ("wake",) if machine.nvidia_smi.path is None else (f"tool:{machine.nvidia_smi.path}", "wake")
+
+    async def ask(question: str) -> Section:
+        answer = await loop.ask((*before, question), _limit_s(CARDS_LIMIT_S, until))
+        return answer.get("gpu", _NOTHING)
+
     try:
-        refused: tuple[str, ...] = ()
-        while True:
-            answer = await loop.ask((*before, profile_section(refused)), _limit_s(CARDS_LIMIT_S, until))
-            section = answer.get("gpu", _NOTHING)
-            cards = parse_cards(section.payload, section.exit_code, refused)
-            if not set(cards.refused) - set(refused):
-                return cards
-            refused = tuple(dict.fromkeys((*refused, *cards.refused)))
+        return await _read_cards(ask)
     except _NoAnswer as error:
         return CardsAnswer(Unknown(f"nvidia-smi: {error}"))
     except LinkError as error:
@@ -167,19 +176,18 @@ async def _ask_windows_cards(link: Link, until: float) -> CardsAnswer:
     await feed.open(link)
     limit_s = _limit_s(CARDS_LIMIT_S, until)
     patience = time.monotonic() + _limit_s(PATIENCE_S, until)
-    try:
-        refused: tuple[str, ...] = ()
+
+    async def ask(question: str) -> Section:
         while True:
-            feed.ask((profile_section(refused),))
+            feed.ask((question,))
             async with asyncio.timeout(limit_s):
                 section = (await answers.get()).sections.get("gpu", _NOTHING)
-            if section.exit_code == HUNG_EXIT and time.monotonic() < patience:
-                await asyncio.sleep(AGAIN_S)
-                continue
-            cards = parse_cards(section.payload, section.exit_code, refused)
-            if not set(cards.refused) - set(refused):
-                return cards
-            refused = tuple(dict.fromkeys((*refused, *cards.refused)))
+            if section.exit_code != HUNG_EXIT or time.monotonic() >= patience:
+                return section
+            await asyncio.sleep(AGAIN_S)
+
+    try:
+        return await _read_cards(ask)
     except LinkError as error:
         return CardsAnswer(Unknown(str(error)))
     except TimeoutError:
