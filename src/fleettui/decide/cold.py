@@ -21,7 +21,7 @@ from fleettui.decide.load_plan import LoadPlan, LoadPlanner
 from fleettui.decide.matching import Match
 from fleettui.decide.need import vram_need
 from fleettui.model.busy import find_busy_signs, idle_s
-from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
+from fleettui.model.readings import EngineReading, InstalledModel
 from fleettui.model.record import replace
 from fleettui.model.route import (
     TIER_EVICTS,
@@ -76,7 +76,7 @@ class ColdJudge:
         told = self._told(plan)
         if inquiry.query.min_free_vram_mib > 0 or plan.verdict == "no":
             rejections += self._lacks(snapshot, free, plan, told)
-        evicts, cost = self._evictions(snapshot, engine, plan.victims or plan.likely, rate)
+        evicts, cost = self._evictions(snapshot, engine, plan, rate)
         eta = self._estimate(installed.size_bytes, rate, has_evictions=bool(plan.victims))
         if plan.waits:
             eta = not_known("waits for a copy at work")
@@ -86,7 +86,7 @@ class ColdJudge:
             tuple(rejections),
             eta,
             told,
-            evicts if plan.victims else (),
+            evicts,
             cost,
             plan.gpus,
             busy,
@@ -103,7 +103,7 @@ class ColdJudge:
         if isinstance(plan, Unknown):
             return Verdict(TIER_RELOAD, reason, eta=estimate_load(copy.size_bytes, rate, is_cached=True))
         eta = estimate_load(copy.size_bytes, rate, is_cached=True, has_evictions=bool(plan.victims))
-        evicts, cost = self._evictions(snapshot, engine, plan.victims, rate)
+        evicts, cost = self._evictions(snapshot, engine, plan, rate)
         told = self._told(plan)
         if plan.verdict == "cpu_offload":
             reason += f", partly in RAM then: needs {gib(told.mib)} GiB = {told.basis}"
@@ -192,18 +192,21 @@ class ColdJudge:
         self,
         snapshot: MachineSnapshot,
         engine: EngineReading,
-        victims: tuple[LoadedModel, ...],
+        plan: LoadPlan,
         rate_bytes_s: float | None,
     ) -> tuple[tuple[Eviction, ...], float]:
-        """Each victim with its last use, and what all of them cost together."""
-        if not victims:
-            return (), 0.0
+        """Each victim with its last use, and what all of them cost together.
+
+        Of what is only likely to go the cost counts, and nothing is said of it.
+        """
         evicts, cost = [], 0.0
-        for copy in victims:
+        for copy in plan.victims or plan.likely:
             unused_s = idle_s(snapshot, engine, copy, self._inquiry.now, ())  # one at work is no victim
             size = copy.vram_bytes
-            evicts.append(Eviction(copy.name, unused_s, size if isinstance(size, Unknown) else size // _MIB))
             cost += evict_cost_s(size, unused_s, rate_bytes_s)
+            if plan.victims:
+                mib = size if isinstance(size, Unknown) else size // _MIB
+                evicts.append(Eviction(copy.name, unused_s, mib))
         return tuple(evicts), round(cost, 1)
 
 

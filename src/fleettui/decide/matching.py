@@ -132,14 +132,10 @@ class Asked:
         return list(found)
 
     def _among_ollama_s(self, models: Collection[Listed]) -> list[tuple[int, str, Listed]]:
-        if self._skipped.issuperset(map(_name_of, models)):
-            return []
+        skipped = self._skipped
         found: list[tuple[int, str, Listed]] = []
-        known = self._ollama.get
-        for model in models:
-            rank = known(model.name, _UNSEEN)
-            if rank == _UNSEEN:
-                rank = self.rank_on_ollama(model.name)
+        for model in [model for model in models if model.name not in skipped]:
+            rank = self.rank_on_ollama(model.name)
             if rank is not None:
                 found.append((rank, model.name, model))
                 if rank == OWN:
