@@ -179,6 +179,8 @@ def test_a_plan_is_read_back_to_compare_with_it_and_to_keep_it(plan: Planner, fo
     done = plan("--diff", "plan.yaml", "--without", "n2", "--detailed-exitcode")
     assert (done.returncode, done.stdout, done.stderr) == (1, WITHOUT_N2, "")
     assert plan("--diff", "plan.yaml", "--without", "n2").returncode == 0
+    gone = plan("--diff", "plan.yaml", *(f"--without=n{number}" for number in (1, 2, 3))).stdout
+    assert "\nremove  rerank/0  rank    n3\n" in gone, "what it serves, not the largest model that fits there"
     document = json.loads(plan("--diff", "plan.yaml", "--without", "n2", "--json").stdout)
     assert document["counts"] == {"keep": 4, "move": 0, "add": 0, "remove": 1}
     assert document["has_changes"] is True

@@ -156,7 +156,7 @@ def _diff(
 ) -> PlanDiff:
     planned = with_likely_models(planned, catalog)
     if before is not None:
-        return diff_plans(before, planned, loading)
+        return diff_plans(with_likely_models(before, catalog), planned, loading)
     names = {node.name for node in inputs.nodes}
     machines = () if inputs.fleet is None else inputs.fleet.machines
     known = (machine for machine in machines if machine.name in names)
