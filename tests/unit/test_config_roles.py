@@ -83,6 +83,13 @@ roles:
 """
 
 
+def test_more_copies_than_can_be_planned() -> None:
+    assert read_good("roles: {a: {count: 10000}}")[0].count == 10_000
+    assert faults("roles: {a: {count: 9999999999}}") == [
+        "1: roles.a.count: roles.a.count must be 10000 at most; write `count: 2`."
+    ]
+
+
 def test_every_error_at_once_with_line_key_and_what_to_do() -> None:
     known = "pytorch, ollama, vllm, llamacpp, llamaswap, lmstudio, sglang"
     assert [line.replace(f" {line.split()[1].rstrip(':')}", "", 1) for line in faults(WRONG)] == [

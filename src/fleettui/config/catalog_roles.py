@@ -20,6 +20,16 @@ def _at_least(least: int, example: str) -> Callable[[int], int]:
     return check
 
 
+MOST_COPIES = 10_000
+"""Of one role: a slip of the keyboard must not cost all memory."""
+
+
+def _check_count(value: int) -> int:
+    if value > MOST_COPIES:
+        raise refuse(f"must be {MOST_COPIES} at most; write `count: 2`")
+    return value
+
+
 def _check_size(value: float) -> float:
     if not 0 <= value < float("inf"):
         raise refuse("must be a number of GiB, 0 or more; write for example 16")
@@ -34,7 +44,12 @@ def _check_priority(value: float) -> float:
 
 Size = Annotated[float, AfterValidator(_check_size), Field(json_schema_extra={"minimum": 0})]
 Priority = Annotated[float, AfterValidator(_check_priority)]
-Count = Annotated[int, AfterValidator(_at_least(0, "count: 2")), Field(json_schema_extra={"minimum": 0})]
+Count = Annotated[
+    int,
+    AfterValidator(_at_least(0, "count: 2")),
+    AfterValidator(_check_count),
+    Field(json_schema_extra={"minimum": 0, "maximum": MOST_COPIES}),
+]
 Slots = Annotated[int, AfterValidator(_at_least(1, "slots: 4")), Field(json_schema_extra={"minimum": 1})]
 Gpus = Annotated[int, AfterValidator(_at_least(1, "gpus: 2")), Field(json_schema_extra={"minimum": 1})]
 
