@@ -36,8 +36,6 @@ from fleettui.model.vram import has_no_gpu
 
 _NOWHERE = Unknown("on no disk of the fleet")
 _NOT_ASKED = Unknown("not asked")
-_MODELS_PER_GPU = 3
-"""Copies that Ollama keeps where OLLAMA_MAX_LOADED_MODELS is not set."""
 
 
 def judge_fleet(fleet: FleetSnapshot, query: FitQuery, now: float, knowledge: RouteKnowledge) -> FitReport:
@@ -281,9 +279,7 @@ def _limit_notes(
     """Ollama keeps so many copies at most, whatever the room."""
     if engine is None or isinstance(engine.loaded, Unknown) or fit.evicted:
         return []
-    cards = 0 if snapshot.gpu is None else len(snapshot.gpu.cards)
-    kept = use.max_loaded
-    most = _MODELS_PER_GPU * max(1, cards) if isinstance(kept, Unknown) or kept <= 0 else kept
+    most = use.most_copies(snapshot)
     others = [item for item in engine.loaded if item is not copy and item.state != "stopping"]
     return [f"Ollama keeps {most} models at most: one of {len(others)} goes"] if len(others) >= most else []
 

@@ -21,8 +21,6 @@ from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import FreeVram, card_memory, largest_instance_mib, vram_sum
 
-MODELS_PER_GPU = 3
-"""Copies that Ollama keeps for each card, where OLLAMA_MAX_LOADED_MODELS says nothing."""
 _SMALLEST_CONTEXT = 4096
 
 
@@ -261,12 +259,7 @@ def _copies_on(engine: EngineReading) -> tuple[LoadedModel, ...]:
 
 def _count_forced(snapshot: MachineSnapshot, use: OllamaUse, copies: tuple[LoadedModel, ...]) -> int:
     """How many copies have to go because the engine keeps no more of them."""
-    if not copies:
-        return 0
-    kept = use.max_loaded
-    if isinstance(kept, Unknown) or kept <= 0:
-        kept = MODELS_PER_GPU * max(1, 0 if snapshot.gpu is None else len(snapshot.gpu.cards))
-    return max(0, len(copies) - kept + 1)
+    return max(0, len(copies) - use.most_copies(snapshot) + 1) if copies else 0
 
 
 def _is_short(told: Prediction, use: OllamaUse, free: FreeVram) -> bool:

@@ -39,10 +39,6 @@ class OllamaForecast:
     evicts: bool
     """It unloads other models first."""
 
-    @property
-    def wanted_bytes(self) -> int:
-        return self.predicted_bytes + self.surcharge_bytes
-
 
 def default_context(total_vram_mib: Maybe[int]) -> Maybe[int]:
     """Tokens that Ollama takes where nobody names a context, by the VRAM of all its GPUs."""

@@ -15,6 +15,8 @@ from fleettui.model.vram import has_no_gpu, vram_sum
 
 ASSUMES_ONE = "assumes 1 request at a time"
 _SMALLEST_CONTEXT = 4096
+_COPIES_PER_GPU = 3
+"""That are kept, where OLLAMA_MAX_LOADED_MODELS says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class OllamaUse:
     is_parallel_known: bool = False
     max_loaded: Maybe[int] = Unknown("not read")
     """Copies it keeps at most, where it is set."""
+
+    def most_copies(self, snapshot: MachineSnapshot) -> int:
+        """How many it keeps there at most, whatever the room."""
+        if not isinstance(self.max_loaded, Unknown) and self.max_loaded > 0:
+            return self.max_loaded
+        return _COPIES_PER_GPU * max(1, 0 if snapshot.gpu is None else len(snapshot.gpu.cards))
 
     @property
     def notes(self) -> tuple[str, ...]:
