@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from fleettui.model.snapshot import HostKeyOffer, Trust
 from fleettui.net.errors import HttpFailure, LinkError
-from fleettui.net.http1 import MAX_BODY_BYTES
-from fleettui.net.link import (
-    CommandAnswer,
-    DataCallback,
-    EndCallback,
-    GetCallback,
-    Header,
-    HttpAnswer,
-    LoopChannel,
-    LostCallback,
-)
+from fleettui.net.link import CommandAnswer, DataCallback, EndCallback, LoopChannel, LostCallback
+from fleettui.net.tunnel import HttpStream, KeptHttp, LoopbackHttp
 
 
 class NotApproved(LinkError):
@@ -27,7 +18,7 @@ class NotApproved(LinkError):
         self.trust: Trust = trust
 
 
-class ClosedLink:
+class ClosedLink(LoopbackHttp):
     """Opening it raises; so nothing else is ever asked of it."""
 
     address: str | None = None
@@ -35,6 +26,7 @@ class ClosedLink:
 
     def __init__(self, refusal: NotApproved) -> None:
         self._refusal = refusal
+        self._http = KeptHttp(self._open_none, "")
 
     async def open(self, on_lost: LostCallback) -> None:
         raise self._refusal
@@ -45,34 +37,7 @@ class ClosedLink:
     async def run_command(self, command: str) -> CommandAnswer | None:
         raise self._refusal
 
-    async def get(
-        self, port: int, path: str, *, headers: Sequence[Header] = (), timeout_s: float
-    ) -> HttpAnswer:
+    async def _open_none(self, make: Callable[[], HttpStream], host: str, port: int) -> None:
         raise HttpFailure("lost", self._refusal.text)
-
-    async def post(
-        self,
-        port: int,
-        path: str,
-        body: bytes,
-        *,
-        headers: Sequence[Header] = (),
-        timeout_s: float,
-        max_body_bytes: int = MAX_BODY_BYTES,
-    ) -> HttpAnswer:
-        raise HttpFailure("lost", self._refusal.text)
-
-    def start_get(
-        self,
-        port: int,
-        path: str,
-        on_answer: GetCallback,
-        timeout_s: float,
-        headers: Sequence[Header] = (),
-    ) -> bool:
-        return False
-
-    def count_streams(self, port: int) -> int:
-        return 0
 
     async def close(self) -> None: ...
