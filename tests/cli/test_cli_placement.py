@@ -195,6 +195,20 @@ def test_a_plan_is_read_back_to_compare_with_it_and_to_keep_it(plan: Planner, fo
     assert (kept["assignments"][2]["role"], kept["assignments"][2]["node"]) == ("embed", "a0")
 
 
+def test_what_an_inventory_does_not_tell_is_told(plan: Planner, folder: Path) -> None:
+    (folder / "fleet.yaml").write_text("nodes:\n- {name: n1, gpus: [{index: 0}]}\n- {name: n2}\n")
+    assert json.loads(plan("--json").stdout)["warnings"][:2] == [
+        "n1: nobody knows the memory of GPU 0; planned without it",
+        "n2: its profile does not tell its GPUs, so nothing is planned on it",
+    ]
+    (folder / "more.yaml").write_text("{name: n2, gpus: []}")
+    warnings = json.loads(plan("--with", "more.yaml", "--without", "n1", "--json").stdout)["warnings"]
+    assert warnings == [
+        "embed: no model of the catalog fits on n2",
+        "rerank: no model of the catalog fits on n2",
+    ]
+
+
 def test_what_has_no_place_is_told(plan: Planner) -> None:
     done = plan("--without", "n2", "--disable", "n1:0", "--strict")
     assert (done.returncode, done.stderr) == (1, "")

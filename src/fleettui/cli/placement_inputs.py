@@ -14,7 +14,7 @@ from fleettui.cli.folders import Folders
 from fleettui.config.catalog_folder import load_catalog_files
 from fleettui.config.inventory_file import load_inventory
 from fleettui.decide.placement.what_if import disable_gpu, with_nodes, without_node
-from fleettui.decide.plan_nodes import NO_PROFILE, node_of_profile, plan_nodes, plan_notes
+from fleettui.decide.plan_nodes import NO_PROFILE, node_of_profile, plan_nodes, plan_notes, profile_notes
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import PlacementPlan, PlanNode
 from fleettui.model.placement_answers import LoadRate
@@ -60,12 +60,15 @@ _NAME_ANOTHER = "or name the folder with --catalog DIR or $FLEETTUI_CATALOG"
 def read_inputs(arguments: Namespace, folders: Folders) -> PlanInputs:
     """Nodes of the source that the command line names, with its what-if. Raises CommandError."""
     if arguments.inventory:
-        inputs = PlanInputs(_inventory_nodes(arguments.inventory))
+        inputs = _inventory_inputs(arguments.inventory)
     else:
         inputs = _fleet_inputs(arguments, folders)
-    nodes = inputs.nodes
+    nodes, notes = inputs.nodes, inputs.notes
     for path in arguments.more:
-        nodes = with_nodes(nodes, _inventory_nodes(path))
+        more = _inventory_inputs(path)
+        nodes = with_nodes(nodes, more.nodes)
+        replaced = {node.name for node in more.nodes}
+        notes = (*(note for note in notes if note.partition(":")[0] not in replaced), *more.notes)
     try:
         for name, index in arguments.disable:
             nodes = disable_gpu(nodes, name, index)
@@ -74,17 +77,18 @@ def read_inputs(arguments: Namespace, folders: Folders) -> PlanInputs:
     except LookupError as error:
         raise CommandError(str(error.args[0]), exit_code=EXIT_UNKNOWN_NAME) from None
     names = {node.name for node in nodes}
-    return replace(inputs, nodes=nodes, notes=tuple(n for n in inputs.notes if n.partition(":")[0] in names))
+    return replace(inputs, nodes=nodes, notes=tuple(n for n in notes if n.partition(":")[0] in names))
 
 
-def _inventory_nodes(path: str) -> tuple[PlanNode, ...]:
+def _inventory_inputs(path: str) -> PlanInputs:
     inventory, problems = load_inventory(path)
     if problems:
         text = f"{path}: {count(len(problems), 'error')} in the inventory"
         raise CommandError(text, *map(problem_line, problems), problems=problems)
     if inventory is None:
         raise CommandError(f"{path}: there is no such file", "make one: fleettui inventory collect -o FILE")
-    return tuple(map(node_of_profile, inventory.profiles))
+    notes = tuple(note for profile in inventory.profiles for note in profile_notes(profile))
+    return PlanInputs(tuple(map(node_of_profile, inventory.profiles)), notes)
 
 
 # -- the fleet --------------------------------------------------------------------------------------

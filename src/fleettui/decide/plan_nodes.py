@@ -59,6 +59,17 @@ def node_of_profile(profile: Profile) -> PlanNode:
     return PlanNode(profile.name, ram, gpus or (), profile.takes_cpu_roles, unavailable)
 
 
+def profile_notes(profile: Profile) -> tuple[str, ...]:
+    """What a plan leaves out of a machine of an inventory. For the warnings of a plan."""
+    if isinstance(profile.gpus, Unknown):
+        return (f"{profile.name}: its profile does not tell its GPUs, so nothing is planned on it",)
+    return tuple(
+        f"{profile.name}: nobody knows the memory of GPU {gpu.index}; planned without it"
+        for gpu in profile.gpus
+        if isinstance(gpu.memory_gb, Unknown)
+    )
+
+
 def why_unavailable(machine: MachineSnapshot) -> str:
     """Why nothing is planned on it: a decision of the operator, or one that is waited for."""
     if machine.trust != "approved":
