@@ -10,6 +10,7 @@ from fleettui.model.names import canonical_name
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
+from fleettui.model.vram import largest_instance_mib
 
 _KIB_IN_MIB = 1024
 
@@ -62,10 +63,8 @@ def _take(free: dict[int, int], lease: Lease) -> None:
 
 def _free_mib(card: GpuCard) -> int | None:
     """None where it is not known; of a card in MIG mode what the largest instance has."""
-    if card.is_mig:
-        known = [part.free_mib for part in card.mig if not isinstance(part.free_mib, Unknown)]
-        return max(known, default=None)
-    return None if isinstance(card.free_mib, Unknown) else card.free_mib
+    free = largest_instance_mib(card) if card.is_mig else card.free_mib
+    return None if isinstance(free, Unknown) else free
 
 
 def _with_free(card: GpuCard, free_mib: int) -> GpuCard:
