@@ -216,7 +216,3 @@ class PlacementPlan:
     def missing(self) -> int:
         """Copies without a place."""
         return sum(item.missing for item in self.unplaced)
-
-    def find(self, role: str, copy: int) -> Assignment | None:
-        """Where that copy belongs."""
-        return next((item for item in self.assignments if item.role == role and item.copy == copy), None)
