@@ -28,6 +28,7 @@ from fleettui.fleet.publisher import SnapshotPublisher
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.shell import ShellOperations
 from fleettui.fleet.silence import SleepWatch
+from fleettui.fleet.starting import FirstRound, phase_of, start_in_groups
 from fleettui.fleet.trust_book import TrustBook
 from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_gate import TrustGate
@@ -41,15 +42,6 @@ from fleettui.net.connector import Connector
 
 if TYPE_CHECKING:
     from fleettui.fleet.route_desk import RouteDesk
-
-STARTS_AT_ONCE, START_PAUSE_S = 16, 0.015
-"""Connections begin in groups: no more log in at once anyway, and 256 in one moment hold up the screen."""
-
-MACHINES_PER_PHASE, PHASES, PHASE_S = 64, 5, 0.08
-"""More machines than this tick a little later: asking 256 in the same moment would hold up the screen."""
-
-FIRST_ROUND_S = 10.0
-"""After that snapshots are stored even when some machine has not answered once."""
 
 RESUME_S = 2.0
 """After a pause everybody is asked at once, and has answered by then."""
@@ -124,8 +116,7 @@ class FleetService:
         self._access = AccessWatch(connector, clock)
         self._has_begun = False
         self._pollers: dict[str, MachinePoller] = {}
-        self._started_at = 0.0
-        self._has_settled = False
+        self._first_round = FirstRound(self._pollers, clock)
         self._closings: set[asyncio.Task[None]] = set()
         self._following = asyncio.Lock()
         self._has_new_interval = asyncio.Event()
@@ -168,7 +159,7 @@ class FleetService:
 
     async def start(self) -> None:
         """Read the machine files and the catalog, and begin polling."""
-        self._started_at = self._clock()
+        self._first_round.begin()
         if self._gate is not None:
             await self._gate.load()
         if self.flags is not None:
@@ -278,7 +269,7 @@ class FleetService:
                 # A defect of ours must not end the following of files and decisions for good.
                 log.exception("files, decisions and keys cannot be followed")
             # What was read before a pause must not be stored as if it were of now.
-            is_present = self._publisher.paused_at is None and self._is_past_first_round()
+            is_present = self._publisher.paused_at is None and self._first_round.is_over
             if self._keeper is not None and is_present:
                 self._keeper.keep(self.snapshot)
 
@@ -293,18 +284,7 @@ class FleetService:
             await self._connector.warm()
             await self._access.note()
         self._has_begun = True
-        for count, (name, poller) in enumerate(tuple(self._pollers.items()), 1):
-            if self._pollers.get(name) is poller:
-                poller.start()
-            if count % STARTS_AT_ONCE == 0:
-                await asyncio.sleep(START_PAUSE_S)
-
-    def _is_past_first_round(self) -> bool:
-        """Machines that were not asked yet would mislead `--route`; slow ones do not hold the storing up."""
-        if not self._has_settled:
-            waited_s = self._clock() - self._started_at
-            self._has_settled = waited_s > FIRST_ROUND_S or all(p.is_settled for p in self._pollers.values())
-        return self._has_settled
+        await start_in_groups(self._pollers)
 
     async def _follow(self) -> None:
         """Bring the pollers in line with the files and with what was decided, here or by another process.
@@ -361,7 +341,7 @@ class FleetService:
             self.settings.needs,
         )
         poller.is_paused = self.is_paused
-        poller.phase_s = len(self._pollers) // MACHINES_PER_PHASE % PHASES * PHASE_S
+        poller.phase_s = phase_of(len(self._pollers))
         if self.flags is not None:
             self.flags.mark(poller.record)
         self._pollers[name] = poller
