@@ -12,6 +12,7 @@ from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceF
 from fleettui.model.trust import TrustDecision
 from fleettui.store.database import Store
 from fleettui.store.flags import (
+    FleetFlags,
     change_maintenance,
     forget_flags,
     load_flags,
@@ -35,7 +36,7 @@ def test_every_field_comes_back_after_closing(tmp_path: Path) -> None:
         put(store, "cleo", SWAP)
         put(store, "bora", PLAIN)
     with Store.open(str(tmp_path)) as store:
-        assert load_flags(store, FLEET) == (2, {"cleo": SWAP, "bora": PLAIN})
+        assert load_flags(store, FLEET) == (2, FleetFlags({"cleo": SWAP, "bora": PLAIN}))
 
 
 def test_a_change_tells_what_stood_before_and_what_stands_now(tmp_path: Path) -> None:
@@ -43,7 +44,7 @@ def test_a_change_tells_what_stood_before_and_what_stands_now(tmp_path: Path) ->
         assert change_maintenance(store, FLEET, {"cleo": lambda _: SWAP}) == {"cleo": (None, SWAP)}
         both = change_maintenance(store, FLEET, {"cleo": lambda _: None, "bora": lambda _: None})
         assert both == {"cleo": (SWAP, None), "bora": (None, None)}
-        assert load_flags(store, FLEET)[1] == {}
+        assert load_flags(store, FLEET)[1] == FleetFlags()
 
 
 def test_fleets_never_mix_and_a_link_is_the_folder_it_leads_to(tmp_path: Path) -> None:
@@ -51,8 +52,8 @@ def test_fleets_never_mix_and_a_link_is_the_folder_it_leads_to(tmp_path: Path) -
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with Store.open(str(tmp_path / "state")) as store:
         put(store, "cleo", SWAP, str(tmp_path / "link"))
-        assert load_flags(store, str(tmp_path / "real"))[1] == {"cleo": SWAP}
-        assert load_flags(store, str(tmp_path / "other")) == (0, {})
+        assert load_flags(store, str(tmp_path / "real"))[1] == FleetFlags({"cleo": SWAP})
+        assert load_flags(store, str(tmp_path / "other")) == (0, FleetFlags())
 
 
 def test_the_revision_grows_with_every_change_and_with_nothing_else(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_a_change_that_raises_undoes_all_of_them(tmp_path: Path) -> None:
     with Store.open(str(tmp_path)) as store:
         with pytest.raises(ValueError, match="faster"):
             change_maintenance(store, FLEET, {"cleo": lambda _: SWAP, "bora": refuse})
-        assert load_flags(store, FLEET) == (0, {})
+        assert load_flags(store, FLEET) == (0, FleetFlags())
 
 
 def test_a_stored_fleet_gets_the_flags_of_this_moment(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_file_without_flags_gets_their_table_and_keeps_what_it_has(tmp_path: P
     with Store.open(str(tmp_path / "state")) as store:
         assert store.connection.execute("PRAGMA user_version").fetchone()[0] >= 3
         put(store, "cleo", SWAP)
-        assert load_flags(store, FLEET)[1] == {"cleo": SWAP}
+        assert load_flags(store, FLEET)[1] == FleetFlags({"cleo": SWAP})
         assert load_decisions(store, FLEET)[1] == (TrustDecision("ada", "a:22", "pinned"),)
 
 
@@ -125,7 +126,7 @@ def test_a_file_without_flags_opened_for_reading_has_none(tmp_path: Path) -> Non
     store = Store.open_readonly(str(tmp_path / "state"))
     assert store is not None
     with store:
-        assert load_flags(store, FLEET) == (0, {})
+        assert load_flags(store, FLEET) == (0, FleetFlags())
         assert read_revision(store, FLEET) == 0
 
 

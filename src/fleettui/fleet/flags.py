@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from fleettui.fleet.followed_state import FollowedState
-from fleettui.model.snapshot import MaintenanceFlag
+from fleettui.model.snapshot import DrainFlag, MaintenanceFlag
 from fleettui.store.database import StoreError
-from fleettui.store.flags import change_maintenance, forget_flags, load_flags, read_revision
+from fleettui.store.flags import FleetFlags, change_maintenance, forget_flags, load_flags, read_revision
 
 if TYPE_CHECKING:
     from fleettui.store.flags import Change, Outcome
@@ -23,14 +23,24 @@ class FlagBook:
     def __init__(self, state_dir: str, machines_dir: str, *, is_watching: bool = False) -> None:
         self.state_dir = state_dir
         self.machines_dir = machines_dir
-        self.maintenance: Mapping[str, MaintenanceFlag] = {}
-        """Machines in maintenance, by name; what was read last while the file cannot be read."""
+        self.flags = FleetFlags()
+        """What was read last while the file cannot be read."""
         self.error: str | None = None
         """Why flags cannot be read; None while all is well."""
-        self._state = FollowedState[Mapping[str, MaintenanceFlag]](
-            state_dir, machines_dir, what="flags of machines", empty={},
+        self._state = FollowedState[FleetFlags](
+            state_dir, machines_dir, what="flags of machines", empty=FleetFlags(),
             load=load_flags, read_revision=read_revision, is_watching=is_watching,
         )  # fmt: skip
+
+    @property
+    def maintenance(self) -> Mapping[str, MaintenanceFlag]:
+        """Machines in maintenance, by name."""
+        return self.flags.maintenance
+
+    @property
+    def drains(self) -> Mapping[str, DrainFlag]:
+        """Machines that shall be empty, by name."""
+        return self.flags.drains
 
     def refresh(self) -> bool:
         """Read again what changed; True where a flag is another one now. Never raises."""
@@ -41,13 +51,14 @@ class FlagBook:
                 if self.error is None:
                     log.warning("flags of machines cannot be read: %s", error)
                 self.error = (
-                    f"flags of machines cannot be read, so who is in maintenance is not known: {error}"
+                    "flags of machines cannot be read, so who is in maintenance or drained is not known: "
+                    f"{error}"
                 )
                 return False
             self.error = None
-            if flags is None or flags == self.maintenance:
+            if flags is None or flags == self.flags:
                 return False
-            self.maintenance = flags
+            self.flags = flags
             return True
 
     def change(self, changes: Mapping[str, Change]) -> dict[str, Outcome]:

@@ -181,5 +181,5 @@ def _is_news(before: StoredFleet, newer: StoredFleet) -> bool:
     """Stored since, or somebody set or cleared a flag."""
     if newer.written_at != before.written_at:
         return True
-    flags, old = ([item.maintenance for item in one.fleet.machines] for one in (newer, before))
+    flags, old = ([(item.maintenance, item.drain) for item in one.fleet.machines] for one in (newer, before))
     return flags != old

@@ -11,7 +11,7 @@ from fleettui.fleet.trust_words import login_user
 from fleettui.model.flags import MaintenanceChange, MaintenanceResult
 from fleettui.model.literal import Literal
 from fleettui.model.record import replace
-from fleettui.model.snapshot import MaintenanceFlag
+from fleettui.model.snapshot import DrainFlag, MaintenanceFlag
 from fleettui.probes.clean import clean_text
 from fleettui.store.database import StoreError
 
@@ -97,24 +97,27 @@ class FlagOperations:
         self._record_of = record_of
         self._note_change = note_change
         self._clock = clock
-        self._shown = book.maintenance
+        self._shown = book.flags
         """The flags that the records have; the book may be read by others in between."""
 
     async def follow(self) -> None:
         """Bring the records in line with the flags, set here or by another process."""
         await asyncio.to_thread(self.book.refresh)
-        before, self._shown = self._shown, self.book.maintenance
+        before, self._shown = self._shown, self.book.flags
         if before is self._shown:
             return
-        for name in {*before, *self._shown}:
+        for name in {*before.maintenance, *before.drains, *self._shown.maintenance, *self._shown.drains}:
             record = self._record_of(name)
-            if record is not None and record.maintenance != self._shown.get(name):
+            if record is not None and self._flags_of(name) != (record.maintenance, record.drain):
                 self.mark(record)
                 self._note_change(name)
 
     def mark(self, record: MachineRecord) -> None:
-        """Give a record its machine's flag."""
-        record.maintenance = self._shown.get(record.machine.name)
+        """Give a record its machine's flags."""
+        record.maintenance, record.drain = self._flags_of(record.machine.name)
+
+    def _flags_of(self, name: str) -> tuple[MaintenanceFlag | None, DrainFlag | None]:
+        return self._shown.maintenance.get(name), self._shown.drains.get(name)
 
     async def set_maintenance(
         self,

@@ -12,10 +12,12 @@ from fleettui.fleet.places import Places
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.fleet.verdict import Verdict
 from fleettui.model.machine import EngineEndpoint, Machine
+from fleettui.model.profile import Profile
 from fleettui.model.record import replace
 from fleettui.model.snapshot import (
     LinkStatus,
     MachineSnapshot,
+    DrainFlag,
     MaintenanceFlag,
     Reason,
     SourceStatus,
@@ -52,6 +54,10 @@ class MachineRecord:
         self.trust: Trust = "approved"
         self.maintenance: MaintenanceFlag | None = None
         """What the operator set; never changed by what the machine does."""
+        self.drain: DrainFlag | None = None
+        """As it is stored."""
+        self.profile: Profile | None = None
+        """What it was made of when that was measured last."""
         self.link = LinkStatus()
         self.last_seen: float | None = None
         self._verdict = Verdict()
@@ -180,9 +186,12 @@ class MachineRecord:
             reasons=self._verdict.reasons,
             last_seen=self.last_seen,
             maintenance=self.maintenance,
+            drain=self.drain,
             seq=self._seq,
         )
-        judged = self._verdict.judge(snapshot, self._sources.values(), now, interval_s, utc_offset_s)
+        judged = self._verdict.judge(
+            snapshot, self._sources.values(), now, interval_s, utc_offset_s, self.profile
+        )
         if not self.fleet_notes or judged.trust != "approved" or judged.health in {"offline", "unknown"}:
             return judged
         return replace(judged, reasons=(*judged.reasons, *self.fleet_notes))

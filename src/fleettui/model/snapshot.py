@@ -122,9 +122,27 @@ class DrainFlag:
     """The operator wants the machine empty."""
 
     state: DrainState
+    """As its worker wrote it, and as the machine is: empty is drained, refilled is blocked."""
     reason: str
     by: str
     since: float
+    until: float | None = None
+    """When the work should be over. It ends nothing."""
+    text: str = ""
+    """The condition that is missing, or what failed."""
+    id: str = ""
+    """Of this drain of the machine."""
+    revision: int = 0
+    """Grows with every change of the stored flag."""
+
+    @property
+    def is_drained(self) -> bool:
+        """Nothing of ours is loaded there: safe to reboot."""
+        return self.state == "drained"
+
+    def is_overdue(self, now: float) -> bool:
+        """Past its time, and still on."""
+        return self.until is not None and now >= self.until
 
 
 Severity = Literal["offline", "unhealthy", "degraded", "note"]

@@ -56,6 +56,18 @@ def load_profiles(store: Store, machines_dir: str) -> dict[str, Profile]:
     return found
 
 
+def profile_dates(store: Store, machines_dir: str) -> dict[str, float]:
+    """When each machine was measured last, by name: changes with every profile. Raises StoreError."""
+    with store.transaction("DEFERRED") as connection:
+        if not store.has_table("profiles"):
+            return {}
+        rows = connection.execute(
+            "SELECT machine, MAX(collected_at) FROM profiles WHERE machines_dir = ? GROUP BY machine",
+            (os.path.realpath(machines_dir),),
+        )
+        return dict(rows.fetchall())
+
+
 def encode_profile(profile: Profile) -> str:
     """JSON text of a profile."""
     return json.dumps(profile_document(profile), separators=(",", ":"))

@@ -1,0 +1,283 @@
+"""Drains: the flag with its state, how far each copy is, who works on it, and every step that was made.
+
+Options and copies are JSON of bare field values behind the checksum of their names: what another version
+wrote is never read as ours, and observation takes its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from fleettui.model.drain import (
+    CopyProgress,
+    Drain,
+    DrainLock,
+    DrainOptions,
+    DrainStatus,
+    JournalEntry,
+    SourceCopy,
+)
+from fleettui.model.record import replace
+from fleettui.model.unknown import Unknown
+from fleettui.store.flags import FLAG_REVISIONS
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable
+
+    from fleettui.store.database import Store
+
+    Change = Callable[[Drain | None], Drain | None]
+    """From the drain as it stands to what it shall be; None: off. May raise to change nothing at all."""
+
+LOCK_STALE_S = 60.0
+"""A worker without a sign of life for so long has ended: another one may take over."""
+_PARTS: tuple[Any, ...] = (SourceCopy, CopyProgress, DrainOptions)
+_FORMAT = crc32(";".join(",".join(part.__slots__) for part in _PARTS).encode())
+_DRAIN = (
+    "machine, id, state, reason, flagged_by, since, until, options, text, revision, changed_by, changed_at"
+)
+_ENTRY = "at, machine, drain_id, by, pid, step, copy, target, result, call, seq"
+
+
+def load_drains(store: Store, machines_dir: str) -> dict[str, Drain]:
+    """Every drain of that folder that is on, by machine. Raises StoreError."""
+    with store.transaction("DEFERRED") as connection:
+        if not store.has_table("drains"):
+            return {}
+        rows = connection.execute(
+            f"SELECT {_DRAIN} FROM drains WHERE machines_dir = ? ORDER BY since, machine",  # noqa: S608 - ours
+            (os.path.realpath(machines_dir),),
+        )
+        return {row[0]: _read_drain(row) for row in rows}
+
+
+def load_drain(
+    store: Store, machines_dir: str, machine: str, *, entries: int = 200, all_drains: bool = False
+) -> DrainStatus | None:
+    """One drain with its copies, its worker and the last `entries` of its journal, `all_drains`: of those
+    before it too; None where the machine has no drain. Raises StoreError."""
+    folder = os.path.realpath(machines_dir)
+    with store.transaction("DEFERRED") as connection:
+        drain = _find(store, folder, machine)
+        if drain is None:
+            return None
+        copies = connection.execute(
+            "SELECT payload FROM drain_copies WHERE machines_dir = ? AND machine = ? ORDER BY place",
+            (folder, machine),
+        ).fetchall()
+        journal = _read_journal(connection, folder, machine, None if all_drains else drain.id, entries)
+        found = [_decode(payload, CopyProgress) for (payload,) in copies]
+        return DrainStatus(
+            drain,
+            tuple([copy for copy in found if copy is not None]),
+            _find_lock(connection, folder, machine),
+            journal,
+        )
+
+
+def load_journal(
+    store: Store, machines_dir: str, machine: str, drain_id: str | None = None, *, entries: int = 200
+) -> tuple[JournalEntry, ...]:
+    """The last entries of a machine, or of one of its drains, oldest first. Raises StoreError."""
+    with store.transaction("DEFERRED") as connection:
+        if not store.has_table("drain_journal"):
+            return ()
+        return _read_journal(connection, os.path.realpath(machines_dir), machine, drain_id, entries)
+
+
+def change_drain(
+    store: Store, machines_dir: str, machine: str, change: Change, entry: JournalEntry | None = None
+) -> tuple[Drain | None, Drain | None]:
+    """Change a drain flag and write the step down, in one transaction; what stood before and stands now.
+
+    The revision of the flag grows by itself. Raises StoreError.
+    """
+    folder = os.path.realpath(machines_dir)
+    key = (folder, machine)
+    with store.transaction() as connection:
+        before = _find(store, folder, machine)
+        after = change(before)
+        if after is not None:
+            after = replace(after, revision=1 if before is None else before.revision)
+        if after != before:
+            if after is None or (before is not None and before.id != after.id):
+                connection.execute("DELETE FROM drain_copies WHERE machines_dir = ? AND machine = ?", key)
+            if after is None:
+                connection.execute("DELETE FROM drains WHERE machines_dir = ? AND machine = ?", key)
+            else:
+                if before is not None:
+                    after = replace(after, revision=before.revision + 1)
+                _write_drain(connection, folder, after)
+            store.raise_revision(FLAG_REVISIONS, folder)
+        if entry is not None:
+            _write_entry(connection, folder, entry)
+    return before, after
+
+
+def append_journal(store: Store, machines_dir: str, entry: JournalEntry) -> None:
+    """Write a step down. Raises StoreError."""
+    with store.transaction() as connection:
+        _write_entry(connection, os.path.realpath(machines_dir), entry)
+
+
+def save_copies(
+    store: Store, machines_dir: str, drain: Drain, copies: Iterable[CopyProgress], entry: JournalEntry | None
+) -> bool:
+    """How far each copy is, in the order of work, and the step that led there; False where the drain is
+    another one by now, and nothing is written. Raises StoreError."""
+    folder = os.path.realpath(machines_dir)
+    with store.transaction() as connection:
+        present = _find(store, folder, drain.machine)
+        if present is None or present.id != drain.id:
+            return False
+        connection.execute(
+            "DELETE FROM drain_copies WHERE machines_dir = ? AND machine = ?", (folder, drain.machine)
+        )
+        connection.executemany(
+            "INSERT INTO drain_copies (machines_dir, machine, place, payload) VALUES (?, ?, ?, ?)",
+            [(folder, drain.machine, place, _encode(copy)) for place, copy in enumerate(copies)],
+        )
+        if entry is not None:
+            _write_entry(connection, folder, entry)
+    return True
+
+
+def take_lock(
+    store: Store, machines_dir: str, lock: DrainLock, is_dead: Callable[[DrainLock], bool]
+) -> DrainLock:
+    """Become the worker of a drain where nobody is, or where the one there `is_dead`; who is it now.
+    Raises StoreError."""
+    folder = os.path.realpath(machines_dir)
+    with store.transaction() as connection:
+        held = _find_lock(connection, folder, lock.machine)
+        is_ours = held is not None and (held.holder, held.pid) == (lock.holder, lock.pid)
+        if held is not None and not is_ours and not is_dead(held):
+            return held
+        connection.execute(
+            "INSERT OR REPLACE INTO drain_locks (machines_dir, machine, holder, pid, taken_at, beat_at) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (folder, lock.machine, lock.holder, lock.pid, lock.taken_at, lock.beat_at),
+        )
+    return lock
+
+
+def beat_lock(store: Store, machines_dir: str, lock: DrainLock, now: float) -> bool:
+    """Give a sign of life; False where somebody else took over. Raises StoreError."""
+    with store.transaction() as connection:
+        changed = connection.execute(
+            "UPDATE drain_locks SET beat_at = ? "
+            "WHERE machines_dir = ? AND machine = ? AND holder = ? AND pid = ? AND taken_at = ?",
+            (now, os.path.realpath(machines_dir), lock.machine, lock.holder, lock.pid, lock.taken_at),
+        )
+        return changed.rowcount > 0
+
+
+def release_lock(store: Store, machines_dir: str, lock: DrainLock) -> None:
+    """Let the next worker in; that of another stays. Raises StoreError."""
+    with store.transaction() as connection:
+        connection.execute(
+            "DELETE FROM drain_locks "
+            "WHERE machines_dir = ? AND machine = ? AND holder = ? AND pid = ? AND taken_at = ?",
+            (os.path.realpath(machines_dir), lock.machine, lock.holder, lock.pid, lock.taken_at),
+        )
+
+
+def _find(store: Store, folder: str, machine: str) -> Drain | None:
+    if not store.has_table("drains"):
+        return None
+    row = store.connection.execute(
+        f"SELECT {_DRAIN} FROM drains WHERE machines_dir = ? AND machine = ?",  # noqa: S608 - ours
+        (folder, machine),
+    ).fetchone()
+    return None if row is None else _read_drain(row)
+
+
+def _read_drain(row: tuple[Any, ...]) -> Drain:
+    machine, drain_id, state, reason, by, since, until, options, text, revision, changed_by, changed_at = row
+    return Drain(
+        drain_id, machine, state, reason, by, since, until, _decode(options, DrainOptions) or DrainOptions(),
+        text, revision, changed_by, changed_at,
+    )  # fmt: skip
+
+
+def _write_drain(connection: sqlite3.Connection, folder: str, drain: Drain) -> None:
+    connection.execute(
+        f"INSERT OR REPLACE INTO drains (machines_dir, {_DRAIN}) "  # noqa: S608 - ours
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(folder, drain.machine, drain.id, drain.state, drain.reason, drain.by, drain.since, drain.until),
+            *(_encode(drain.options), drain.text, drain.revision, drain.changed_by, drain.changed_at),
+        ),
+    )
+
+
+def _find_lock(connection: sqlite3.Connection, folder: str, machine: str) -> DrainLock | None:
+    row = connection.execute(
+        "SELECT machine, holder, pid, taken_at, beat_at FROM drain_locks "
+        "WHERE machines_dir = ? AND machine = ?",
+        (folder, machine),
+    ).fetchone()
+    return None if row is None else DrainLock(*row)
+
+
+def _read_journal(
+    connection: sqlite3.Connection, folder: str, machine: str, drain_id: str | None, entries: int
+) -> tuple[JournalEntry, ...]:
+    only = "" if drain_id is None else "AND drain_id = ? "
+    rows = connection.execute(
+        f"SELECT {_ENTRY} FROM drain_journal WHERE machines_dir = ? AND machine = ? {only}"  # noqa: S608 - ours
+        "ORDER BY seq DESC LIMIT ?",
+        (folder, machine, *(() if drain_id is None else (drain_id,)), entries),
+    ).fetchall()
+    return tuple([JournalEntry(*row) for row in reversed(rows)])
+
+
+def _write_entry(connection: sqlite3.Connection, folder: str, entry: JournalEntry) -> None:
+    connection.execute(
+        "INSERT INTO drain_journal "
+        "(machines_dir, machine, drain_id, at, by, pid, step, copy, target, result, call) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(folder, entry.machine, entry.drain_id, entry.at, entry.by, entry.pid, entry.step, entry.copy),
+            *(entry.target, entry.result, entry.call),
+        ),
+    )
+
+
+def _encode(record: Any) -> str:
+    return json.dumps([_FORMAT, _values_of(record)], separators=(",", ":"))
+
+
+def _decode(text: object, cls: Any) -> Any:
+    """The record of `_encode`'s text; None for any other. Never raises."""
+    try:
+        form, values = json.loads(str(text))
+        return cls(*map(_read, values)) if form == _FORMAT and len(values) == len(cls.__slots__) else None
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _values_of(record: Any) -> list[Any]:
+    return [_write(getattr(record, name)) for name in record.__slots__]
+
+
+def _write(value: Any) -> Any:
+    """`{"": reason}` for Unknown, `{"n": fields}` for the n-th part, a list for a tuple."""
+    if isinstance(value, Unknown):
+        return {"": value.reason}
+    if isinstance(value, _PARTS):
+        return {str(_PARTS.index(type(value))): _values_of(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if not isinstance(value, dict):
+        return value
+    ((key, content),) = value.items()
+    return Unknown(content) if not key else _PARTS[int(key)](*map(_read, content))
