@@ -11,6 +11,7 @@ from typing import Any
 
 from fleettui.model.gpu import GpuCard, GpuProcess, GpuReading, ProcessesReading
 from fleettui.model.machine import DeclaredGpu, Machine
+from fleettui.model.profile import Profile
 from fleettui.model.readings import (
     CpuReading,
     DisksReading,
@@ -217,11 +218,13 @@ def make_pending(name: str = "kiosk", **changes: Any) -> MachineSnapshot:
     return replace(MachineSnapshot(machine=make_machine(name), trust="pending", link=link), **changes)
 
 
-def judged(snapshot: MachineSnapshot, now: float = NOW, interval_s: float = 2.0) -> MachineSnapshot:
+def judged(
+    snapshot: MachineSnapshot, now: float = NOW, interval_s: float = 2.0, profile: Profile | None = None
+) -> MachineSnapshot:
     """The snapshot with health and reasons as the core would set them."""
     from fleettui.decide.health import judge_health
 
-    health, reasons = judge_health(snapshot, now, interval_s)
+    health, reasons = judge_health(snapshot, now, interval_s, profile=profile)
     return replace(snapshot, health=health, reasons=reasons)
 
 

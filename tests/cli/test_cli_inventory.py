@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from cli_runner import Cli, write_machine
 
 from fleettui.config.inventory_file import load_inventory, read_inventory
+from fleettui.demo.launcher import DemoFleet
 from fleettui.model.unknown import Unknown
 from fleettui.store.database import Store
-from fleettui.store.profiles import load_profiles
+from fleettui.store.profiles import load_profiles, save_profiles
 
 
 def test_profiles_of_the_fleet_as_yaml_with_progress_on_stderr(demo_cli: Cli, tmp_path: Path) -> None:
@@ -148,3 +150,21 @@ def test_unknown_names_and_an_empty_folder(demo_cli: Cli, cli: Cli, machines_dir
     assert "did you mean ada" in done.stderr
     assert cli("inventory", "collect", "--machines", str(machines_dir)).returncode == 2
     assert cli("inventory").returncode == 2
+
+
+def test_a_card_that_is_gone_since_the_profile_degrades_its_machine(
+    demo_cli: Cli, demo_fleet: DemoFleet, tmp_path: Path
+) -> None:
+    state = {"FLEETTUI_STATE_DIR": str(tmp_path)}
+    folder = demo_fleet.environment["FLEETTUI_MACHINES"]
+    demo_cli("inventory", "collect", "ada", **state)
+    with Store.open(str(tmp_path)) as store:
+        profile = load_profiles(store, folder)["ada"]
+        assert not isinstance(profile.gpus, Unknown)
+        assert not isinstance(profile.collected_at, Unknown)
+        third = replace(profile.gpus[1], index=2)
+        more = replace(profile, gpus=(*profile.gpus, third), collected_at=profile.collected_at + 1)
+        save_profiles(store, folder, [more])
+    (ada,) = json.loads(demo_cli("status", "ada", "--json", **state).stdout)["machines"]
+    assert ada["health"] == "degraded"
+    assert ada["reasons"][0].startswith("1 GPU missing (RTX 4090): 3 in the profile of 20")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from builders import NOW, judged, make_fleet, make_machine, make_snapshot
+from builders import NOW, judged, make_card, make_fleet, make_machine, make_snapshot
 from fleettui.decide.profile_drift import profile_differences
 from fleettui.fleet.profile_book import ProfileBook, open_profile_book
-from fleettui.model.gpu import GpuCard, GpuProblem, GpuReading
+from fleettui.model.gpu import GpuCard, GpuFault, GpuProblem, GpuReading
 from fleettui.model.profile import Profile, ProfileCpu, ProfileGpu
 from fleettui.model.readings import MemoryReading
 from fleettui.model.snapshot import MachineSnapshot
@@ -23,22 +23,15 @@ from fleettui.view.machine_page import hardware_page
 
 GIB = 1 << 20
 """In KiB."""
-PROFILE = Profile(
-    "ada",
-    ProfileCpu("X", 16, 32),
-    126,
-    126 * GIB,
-    (),
-    (
-        ProfileGpu(0, "NVIDIA GeForce RTX 4090", 24, 24564, (8, 9), "570.1"),
-        ProfileGpu(1, "NVIDIA GeForce RTX 3090", 24, 24576, (8, 6), "570.1"),
-    ),
-    NOW - 86_400.0,
+PROFILE_GPUS = (
+    ProfileGpu(0, "NVIDIA GeForce RTX 4090", 24, 24564, (8, 9), "570.1"),
+    ProfileGpu(1, "NVIDIA GeForce RTX 3090", 24, 24576, (8, 6), "570.1"),
 )
+PROFILE = Profile("ada", ProfileCpu("X", 16, 32), 126, 126 * GIB, (), PROFILE_GPUS, NOW - 86_400.0)
 
 
 def card(index: int, name: str, total_mib: int, driver: str = "570.1") -> GpuCard:
-    return GpuCard(index, name=name, driver=driver, total_mib=total_mib)
+    return make_card(index, total_gib=None, name=name, driver=driver, total_mib=total_mib, free_mib=total_mib)
 
 
 CARDS = (card(0, "NVIDIA GeForce RTX 4090", 24564), card(1, "NVIDIA GeForce RTX 3090", 24576))
@@ -109,6 +102,59 @@ def test_the_machine_s_page_has_the_profile() -> None:
         assert "Profile" not in [item.title for item in hardware_page(snapshot, NOW, layout)]
 
 
+GONE = "in the profile of 2026-11-29"
+COLLECT = "if that is right: fleettui inventory collect ada"
+
+
+@pytest.mark.parametrize(
+    ("declared", "reading", "reason"),
+    [
+        (None, GpuReading(CARDS), None),
+        (
+            None,
+            GpuReading(CARDS[:1]),
+            ("degraded", f"1 GPU missing (RTX 3090): 2 {GONE}, 1 measured; {COLLECT}"),
+        ),
+        (  # what is left is numbered anew
+            0,
+            GpuReading((card(0, "NVIDIA GeForce RTX 3090", 24576),)),
+            ("degraded", f"1 GPU missing (RTX 4090): 2 {GONE}, 1 measured; {COLLECT}"),
+        ),
+        (
+            None,
+            GpuReading(problem=GpuProblem("no_devices", "no devices were found")),
+            ("degraded", f"2 GPUs missing (RTX 4090, RTX 3090): 2 {GONE}, 0 measured; {COLLECT}"),
+        ),
+        (None, GpuReading(problem=GpuProblem("asleep", "every card sleeps")), None),
+        (None, GpuReading(CARDS[:1], faults=(GpuFault("00:02.0", "lost", "fell off the bus", 1),)), None),
+        (2, GpuReading(CARDS[:1]), None),  # the file says so
+        (
+            1,
+            GpuReading(CARDS[:1]),
+            ("degraded", f"1 GPU missing (RTX 3090): 2 {GONE}, 1 measured; {COLLECT}"),
+        ),
+    ],
+)
+def test_a_card_that_is_gone_since_the_profile(
+    declared: int | None, reading: GpuReading, reason: tuple[str, str] | None
+) -> None:
+    machine = make_machine("ada", gpus=declared)
+    snapshot = judged(make_snapshot("ada", machine=machine, gpu=reading), profile=PROFILE)
+    found = [(item.severity, item.text) for item in snapshot.reasons if item.code == "gpu_gone"]
+    assert found == ([] if reason is None else [reason])
+    assert reason is None or snapshot.health == "degraded"
+    assert "gpu_gone" not in [item.code for item in judged(snapshot).reasons]
+
+
+def test_a_card_that_the_operator_disabled_may_go() -> None:
+    gpus = (PROFILE_GPUS[0], replace(PROFILE_GPUS[1], keys={"disabled": True}))
+    machine = make_machine("ada", gpus=None)
+    snapshot = make_snapshot("ada", machine=machine, gpu=GpuReading(CARDS[:1]))
+    snapshot = judged(snapshot, profile=replace(PROFILE, gpus=gpus))
+    assert snapshot.health == "healthy"
+    assert [item.severity for item in snapshot.reasons if item.code == "gpu_gone"] == ["note"]
+
+
 @pytest.mark.parametrize(
     ("measured_gib", "said"),
     [
@@ -136,6 +182,11 @@ async def test_the_book_follows_what_is_stored(tmp_path: Path) -> None:
     assert found == {"ada": PROFILE}
     assert await book.read() is found
     assert book.latest is found
+    later = replace(PROFILE, gpus=PROFILE_GPUS[:1], collected_at=NOW)
+    with Store.open(str(tmp_path / "state")) as store:
+        save_profiles(store, "m", [later])
+    found = await book.read()
+    assert found == {"ada": later}
     (tmp_path / "state" / "state.db").write_bytes(b"rubbish" * 1000)
     assert await book.read() is found
     assert book.error is not None

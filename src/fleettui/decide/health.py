@@ -11,9 +11,11 @@ from fleettui.decide.copy_notes import copy_notes
 from fleettui.decide.engine_reasons import copy_reasons, engine_reasons
 from fleettui.decide.gpu_reasons import gpu_reasons
 from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source_reasons
+from fleettui.decide.profile_reasons import profile_reasons
 from fleettui.decide.trust_reasons import trust_reason
 from fleettui.model.clock import day_and_time
 from fleettui.model.flag_words import maintenance_words
+from fleettui.model.profile import Profile
 from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
 
 SILENCE_INTERVALS = 3
@@ -26,9 +28,14 @@ _NEXT_STEP: dict[LinkStage, str] = {
 
 
 def judge_health(
-    snapshot: MachineSnapshot, now: float, interval_s: float, utc_offset_s: int | None = None
+    snapshot: MachineSnapshot,
+    now: float,
+    interval_s: float,
+    utc_offset_s: int | None = None,
+    profile: Profile | None = None,
 ) -> tuple[Health, tuple[Reason, ...]]:
-    """Health by the rules of docs/health.md; a late GPU or engine source alone is never offline."""
+    """Health by the rules of docs/health.md; a late GPU or engine source alone is never offline. `profile`:
+    what the machine was made of when that was measured last."""
     if snapshot.trust != "approved":
         reason = trust_reason(snapshot, now)
         return ("offline" if reason.severity == "offline" else "unknown"), (reason,)
@@ -39,6 +46,7 @@ def judge_health(
         return "unknown", ()
     reasons = [
         *gpu_reasons(snapshot, now, utc_offset_s),
+        *profile_reasons(snapshot, profile),
         *engine_reasons(snapshot, now, utc_offset_s),
         *host_source_reasons(snapshot, now, utc_offset_s),
         *host_reasons(snapshot),

@@ -58,6 +58,8 @@ class Needs:
     """Who is busy, also of engines where asking has a price: llama.cpp's idle timers start anew."""
     discovery: bool = False
     """Engines that machine files do not name."""
+    profiles: bool = True
+    """Stored profiles: health knows by them which cards are gone."""
 
     def awaited(self, engine_paths: Iterable[tuple[str, ...]]) -> set[str]:
         """Names of what must answer before a machine counts as polled once: sources, and paths of engines."""
@@ -72,7 +74,7 @@ class Needs:
 
 EVERYTHING = Needs(discovery=True)
 
-ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False)
+ROUTING = Needs(facts=False, rates=False, disks=False, processes=False, condition=False, profiles=False)
 
 AVOIDING_BUSY = replace(ROUTING, facts=True, rates=True, busy=True)
 """What routes around busy copies: connections to engines that say nothing come with the second sample."""
@@ -81,7 +83,7 @@ FITTING = Needs(disks=False, condition=False)
 """What tells whether a model fits: memory and cards, what lies on them, what engines hold, and how they are
 set up, which comes with the second sample."""
 
-ENGINES = Needs(facts=False, rates=False, disks=False, gpu=False, processes=False, condition=False)
+ENGINES = replace(ROUTING, gpu=False)
 
 CHOOSING = Needs(rates=False, disks=False, processes=False, condition=False)
 """What an operator chooses a machine by: free VRAM, models, whether it is well."""

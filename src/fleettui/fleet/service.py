@@ -24,6 +24,7 @@ from fleettui.fleet.needs import EVERYTHING, Needs
 from fleettui.fleet.pace import set_gathering
 from fleettui.fleet.poller import LinkFactory, MachinePoller
 from fleettui.fleet.profile_book import open_profile_book
+from fleettui.fleet.profile_watch import ProfileWatch
 from fleettui.fleet.publisher import SnapshotPublisher
 from fleettui.fleet.record import MachineRecord
 from fleettui.fleet.shell import ShellOperations
@@ -129,6 +130,9 @@ class FleetService:
         )
         self._publisher = SnapshotPublisher(self.bus, self._pollers, clock)
         self._catalog = CatalogWatch(settings.catalog_dir, self._publisher)
+        self._profile_watch = ProfileWatch(
+            self.profiles if settings.needs.profiles else None, self._pollers, self._note_change
+        )
         self.history = keep_history(self.bus, settings.history_minutes, settings.interval_s)
         """Samples for graphs; None where `history_minutes` is."""
         self.shapes = make_shape_asker(settings.state_dir, self.bus, self._pollers, clock)
@@ -280,9 +284,11 @@ class FleetService:
 
     async def _begin(self) -> None:
         """Load the SSH library beside the first paint (0.35 s), then let every poller go."""
+        profiles = asyncio.create_task(self._profile_watch.begin())
         if any(not poller.record.machine.ssh.is_local for poller in self._pollers.values()):
             await self._connector.warm()
             await self._access.note()
+        await profiles
         self._has_begun = True
         await start_in_groups(self._pollers)
 
@@ -305,6 +311,7 @@ class FleetService:
         if files is not self._files:
             self._apply(files)
         self._catalog.follow()
+        self._profile_watch.follow()
         if self.flags is not None:
             await self.flags.follow()
 
@@ -344,6 +351,7 @@ class FleetService:
         poller.phase_s = phase_of(len(self._pollers))
         if self.flags is not None:
             self.flags.mark(poller.record)
+        self._profile_watch.mark(poller.record)
         self._pollers[name] = poller
         self._publisher.note_change(name)
         if self._has_begun:

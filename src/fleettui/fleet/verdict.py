@@ -8,6 +8,7 @@ from operator import attrgetter
 from fleettui.decide.health import judge_health
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.gpu import GpuReading
+from fleettui.model.profile import Profile
 from fleettui.model.record import replace
 from fleettui.model.snapshot import Health, MachineSnapshot, Reason
 
@@ -34,13 +35,14 @@ class Verdict:
         now: float,
         interval_s: float,
         utc_offset_s: int,
+        profile: Profile | None = None,
     ) -> MachineSnapshot:
         """The snapshot with its health; it comes with that of the last verdict."""
-        news = _news_in(snapshot, sources)
+        news = (profile, *_news_in(snapshot, sources))
         if news == self._news and 0 <= now - self._judged_at < JUDGE_PERIOD_S:
             return snapshot
         self._news, self._judged_at = news, now
-        health, reasons = judge_health(snapshot, now, interval_s, utc_offset_s)
+        health, reasons = judge_health(snapshot, now, interval_s, utc_offset_s, profile)
         if (health, reasons) == (self.health, self.reasons):
             return snapshot
         self.health, self.reasons = health, reasons
