@@ -157,6 +157,22 @@ class Asked:
         return found
 
 
+def find_on_machine(snapshot: MachineSnapshot, asked: Asked) -> tuple[tuple[Match, ...], bool]:
+    """The model on each engine that answered, and whether all of them listed everything they have."""
+    matches: tuple[Match, ...] = ()
+    is_complete = bool(snapshot.engines)
+    for engine in snapshot.engines:
+        if not is_usable_engine(engine):
+            is_complete = False
+            continue
+        if isinstance(engine.installed, Unknown):
+            is_complete = False
+        match = find_on_engine(engine, asked)
+        if match is not None:
+            matches += (match,)
+    return matches, is_complete
+
+
 def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
     """The model on one engine; None when it is neither resident nor installed there.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from operator import attrgetter
 
 from fleettui.decide.matching import Match
@@ -21,43 +21,40 @@ from fleettui.model.route import (
     RouteWarning,
 )
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-from fleettui.model.unknown import Unknown
+from fleettui.model.unknown import Maybe, Unknown
 
 _name_of = attrgetter("name")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """One machine after all filters: a candidate, or reasons against it."""
+class Refused:
+    """A machine that cannot serve the model."""
 
-    candidate: RouteCandidate | None
+    snapshot: MachineSnapshot
     rejections: tuple[Rejection, ...]
     age_s: float | None
     has_data: bool
-    answered_without: bool
+    is_without: bool
     """All its engines listed their models and none has the asked one."""
-    matches: Sequence[Match]
 
 
-def exit_code_of(
-    judged_machines: list[tuple[MachineSnapshot, Judged]], canonical: str, known_names: Collection[str]
-) -> int:
-    """No machine gave usable data: 4, before unknown model: 3, before nobody eligible now: 1."""
-    if not any(judged.has_data for _, judged in judged_machines):
+def exit_code_of(refused: list[Refused], *, is_new: bool) -> int:
+    """Of a fleet that was refused whole: no machine gave usable data: 4, before unknown model: 3, before
+    nobody eligible now: 1."""
+    if not any(item.has_data for item in refused):
         return EXIT_NO_DATA
-    approved = [judged for snapshot, judged in judged_machines if snapshot.trust == "approved"]
-    if not all(judged.answered_without for judged in approved):
+    if not is_new or not all(item.is_without for item in refused if item.snapshot.trust == "approved"):
         return EXIT_NONE_ELIGIBLE
-    return EXIT_NONE_ELIGIBLE if is_known(judged_machines, canonical, known_names) else EXIT_UNKNOWN_MODEL
+    return EXIT_UNKNOWN_MODEL
 
 
 def is_known(
-    judged_machines: list[tuple[MachineSnapshot, Judged]], canonical: str, known_names: Collection[str]
+    found: list[tuple[MachineSnapshot, tuple[Match, ...]]], canonical: str, known_names: Collection[str]
 ) -> bool:
     """True when the model stands in a machine file, in a list of an engine, or in `known_names`."""
-    if any(judged.matches for _, judged in judged_machines):
+    if any(matches for _, matches in found):
         return True
-    declared = [name for snapshot, _ in judged_machines for name in snapshot.machine.models]
+    declared = [name for snapshot, _ in found for name in snapshot.machine.models]
     return any(canonical_name(name) == canonical for name in [*declared, *known_names])
 
 
@@ -78,7 +75,7 @@ def all_names(fleet: FleetSnapshot) -> list[str]:
 
 
 def warnings_of(
-    judged_machines: list[tuple[MachineSnapshot, Judged]],
+    found: list[tuple[MachineSnapshot, tuple[Match, ...]]],
     chosen: RouteCandidate | None,
     canonical: str,
     *,
@@ -86,18 +83,18 @@ def warnings_of(
 ) -> tuple[RouteWarning, ...]:
     """Warnings about the choice: the same tag with other weights elsewhere, a cold copy, a name that is new
     to everybody, an address that nobody elsewhere reaches."""
-    found = []
-    if not judged_machines:
-        found.append(RouteWarning("no_machines", "no machine is declared"))
-    found += _drift(judged_machines)
-    found += _coldness(chosen, canonical)
+    warnings = []
+    if not found:
+        warnings.append(RouteWarning("no_machines", "no machine is declared"))
+    warnings += _drift(found)
+    warnings += _coldness(chosen, canonical)
     if chosen is not None and is_new:
-        found.append(RouteWarning("not_known", f"no machine, machine file or catalog knows {canonical}"))
+        warnings.append(RouteWarning("not_known", f"no machine, machine file or catalog knows {canonical}"))
     if chosen is not None:
-        for snapshot, _ in judged_machines:
+        for snapshot, _ in found:
             if snapshot.sockets is not None and snapshot.machine.name == chosen.machine:
-                found += _reach(snapshot, chosen)
-    return tuple(found)
+                warnings += _reach(snapshot, chosen)
+    return tuple(warnings)
 
 
 def _reach(snapshot: MachineSnapshot, chosen: RouteCandidate) -> list[RouteWarning]:
@@ -115,26 +112,33 @@ def _reach(snapshot: MachineSnapshot, chosen: RouteCandidate) -> list[RouteWarni
     return [RouteWarning("loopback", text)]
 
 
-def _drift(judged_machines: list[tuple[MachineSnapshot, Judged]]) -> list[RouteWarning]:
+def _drift(found: list[tuple[MachineSnapshot, tuple[Match, ...]]]) -> list[RouteWarning]:
     """Tags of Ollama that stand for other weights on another machine."""
-    by_tag: dict[str, dict[str, list[str]]] = {}
-    for snapshot, judged in judged_machines:
-        for match in judged.matches:
-            source = match.installed if match.installed is not None else match.copy
-            if source is None or isinstance(source.digest, Unknown) or match.engine.kind != "ollama":
-                continue
-            machines_of = by_tag.setdefault(canonical_name(source.name), {})
-            machines_of.setdefault(source.digest, []).append(snapshot.machine.name)
-    found = []
+    sources = [
+        (snapshot, source)
+        for snapshot, matches in found
+        for match in matches
+        if match.engine.kind == "ollama"
+        and (source := match.installed or match.copy) is not None
+        and not isinstance(source.digest, Unknown)
+    ]
+    differing = {(source.name, source.digest) for _, source in sources}
+    if len(differing) < 2:  # nearly always
+        return []
+    by_tag: dict[str, dict[Maybe[str], list[str]]] = {}
+    for snapshot, source in sources:
+        machines_of = by_tag.setdefault(canonical_name(source.name), {})
+        machines_of.setdefault(source.digest, []).append(snapshot.machine.name)
+    warnings = []
     for tag, machines_of in by_tag.items():
         if len(machines_of) > 1:
             parts = [
-                f"{digest.removeprefix('sha256:')[:12]} on {_some(names)}"
+                f"{str(digest).removeprefix('sha256:')[:12]} on {_some(names)}"
                 for digest, names in machines_of.items()
             ]
             text = f"{tag} differs between machines: " + ", ".join(parts)
-            found.append(RouteWarning("digest_drift", text))
-    return found
+            warnings.append(RouteWarning("digest_drift", text))
+    return warnings
 
 
 def reject_unreachable(decision: RouteDecision, reasons: Mapping[str, str]) -> RouteDecision:
