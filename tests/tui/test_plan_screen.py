@@ -15,11 +15,14 @@ from action_rig import typed
 from textual.pilot import Pilot
 from tui_fleet import NOW, Clock, FakeService, card, fleet, machine, model, moved, rack
 
+from fleettui.fleet.route_desk import RouteDesk
 from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.gpu import ProcessesReading
 from fleettui.model.machine import ConfigProblem
 from fleettui.model.placement import PlanRole
 from fleettui.model.snapshot import MachineSnapshot, MaintenanceFlag
+from fleettui.store.database import Store
+from fleettui.store.load_rates import record_load_rate
 from fleettui.tui.app import FleetApp
 from fleettui.tui.screens.plan.screen import PlanScreen
 from fleettui.tui.widgets.cell_block import CellBlock
@@ -203,6 +206,21 @@ async def test_changes_from_what_is_loaded_now() -> None:
         assert driver.screen.changes._diff is made, "nothing was loaded"
         await driver.press("D")
         assert "huge  1 copy without a place" in driver.text
+
+
+async def test_changes_take_as_long_as_loads_of_the_machine_did(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path)) as store:
+        record_load_rate(store, "machines", "ada", 0.1e9, NOW)
+    empty = replace(ADA, engines=())
+    async with dashboard((empty,)) as driver:
+        await driver.press("D")
+        assert "9.0 GiB   8s" in driver.line("\nchange small/0 1"), "by 1.5 GB/s"
+        desk = driver.service.routing = RouteDesk(lambda: driver.service.snapshot, str(tmp_path), "machines")
+        assert desk.load_rates == {}
+        assert desk._reading is not None
+        await desk._reading
+        await driver.publish(moved(empty, 1))
+        assert "9.0 GiB   1m" in driver.line("\nchange small/0 1"), "by 0.1 GB/s"
 
 
 async def test_the_loss_of_each_machine() -> None:

@@ -12,7 +12,7 @@ from fleettui.decide.placement.sticky import plan_keeping
 from fleettui.decide.placement.what_if import disable_gpu, lose_each_node, with_nodes, without_node
 from fleettui.model.catalog import Catalog, CatalogEngine, CatalogModel
 from fleettui.model.placement import GpuMiss, PlacementPlan, PlanGpu, PlanNode, PlanRole, UnplacedRole
-from fleettui.model.placement_answers import LoadedCopy, LoadRate, PlanDiff
+from fleettui.model.placement_answers import LoadedCopy, PlanDiff
 from fleettui.model.unknown import Unknown
 
 R = PlanRole
@@ -268,7 +268,7 @@ def test_copies_of_a_role_are_alike() -> None:
     roles = (R("main", ("vllm",), 20, count=2, priority=1), R("voice", ("pytorch",), 2, priority=2))
     before = plan((node("n1", 24), node("n2", 24), node("n3", 8)), roles, CATALOG)
     after = plan((node("n0", 24), node("n2", 24)), roles[:1], CATALOG)
-    diff = diff_plans(before, after, Loading(CATALOG, rates={"n0": LoadRate(2.0, "measured")}))
+    diff = diff_plans(before, after, Loading(CATALOG, rates={"n0": 2e9}))
     assert told(diff) == ["move main n1/0 -> n0/0", "keep main n2/0", "remove voice n3/0"]
     assert diff.has_changes
     assert [diff.count(kind) for kind in ("keep", "move", "add", "remove")] == [1, 1, 0, 1]  # type: ignore[arg-type]

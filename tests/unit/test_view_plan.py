@@ -66,4 +66,4 @@ def test_ascii_has_no_other_signs() -> None:
     change = PlanChange("move", "chat", 0, mine[0], Assignment("chat", 0, "bora", (1,)), "qwen", 9.0, 8.0)
     rows += change_rows(PlanDiff((change,), 9.0, 8.0), layout)
     assert all(text_of(line.cells).isascii() for line in rows)
-    assert "ada/0 -> bora/1" in text_of(rows[-1].cells)
+    assert "ada/0 -> bora/1" in "".join(text_of(line.cells) for line in rows)

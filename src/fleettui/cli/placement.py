@@ -93,7 +93,7 @@ def placement_command(arguments: Namespace) -> int:
     planned, comparison = _make_plan(arguments, inputs, catalog, previous)
     is_gap = arguments.strict and planned.missing > 0
     if arguments.diff_loaded or before is not None:
-        loading = Loading(catalog, rates=load_rates(folders, inputs.nodes))
+        loading = Loading(catalog, rates=load_rates(folders))
         diff = _diff(inputs, catalog, before, planned, loading)
         if printer.is_document:
             printer.print_document(diff_document(diff))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from argparse import Namespace
-from collections.abc import Iterable
 from pathlib import Path
 
 from fleettui.cli import diagnostics
@@ -17,7 +16,6 @@ from fleettui.decide.placement.what_if import disable_gpu, with_nodes, without_n
 from fleettui.decide.plan_nodes import NO_PROFILE, node_of_profile, plan_nodes, plan_notes, profile_notes
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import PlacementPlan, PlanNode
-from fleettui.model.placement_answers import LoadRate
 from fleettui.model.profile import Profile
 from fleettui.model.record import dataclass, replace
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
@@ -251,8 +249,8 @@ def _document(data: bytes) -> object:
     return document.value
 
 
-def load_rates(folders: Folders, nodes: Iterable[PlanNode]) -> dict[str, LoadRate]:
-    """How fast machines were measured to load, by name."""
+def load_rates(folders: Folders) -> dict[str, float]:
+    """How fast machines were measured to load, in bytes a second, by name."""
     from fleettui.store.load_rates import load_load_rates
 
     try:
@@ -260,9 +258,7 @@ def load_rates(folders: Folders, nodes: Iterable[PlanNode]) -> dict[str, LoadRat
         if store is None:
             return {}
         with store:
-            found = load_load_rates(store, folders.machines_dir)
+            return load_load_rates(store, folders.machines_dir)
     except StoreError as error:
         diagnostics.say_error("placement", f"{error}; rates of loading are not known")
         return {}
-    names = {node.name for node in nodes}
-    return {name: LoadRate(rate / 1e9, "measured") for name, rate in found.items() if name in names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
@@ -58,13 +58,19 @@ class RouteDesk:
         """As read last, the same object while nothing changed; where it is old it is read anew meanwhile."""
         if model != self._model:
             self._model = model
-            self._knowledge = replace(NOTHING_KNOWN, leases=self._knowledge.leases)
+            known = self._knowledge
+            self._knowledge = replace(NOTHING_KNOWN, leases=known.leases, load_rates=known.load_rates)
             self._rest_at = float("-inf")
         now = time.monotonic()
         is_old = now - self._leases_at >= LEASES_AGAIN_S or now - self._rest_at >= REST_AGAIN_S
         if is_old and (self._reading is None or self._reading.done()):
             self._reading = asyncio.get_running_loop().create_task(self._read_again(now))
         return self._knowledge
+
+    @property
+    def load_rates(self) -> Mapping[str, float]:
+        """Bytes a second of the last loads of machines, by name; as read last, like all else here."""
+        return self.knowledge_of(self._model).load_rates
 
     async def _read_again(self, now: float) -> None:
         model, is_rest_old = self._model, now - self._rest_at >= REST_AGAIN_S

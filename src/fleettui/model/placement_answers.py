@@ -24,15 +24,6 @@ class PlanComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadRate:
-    """How fast a node loads models."""
-
-    gb_per_s: float
-    basis: str = "assumed"
-    """`measured`, `assumed`."""
-
-
-@dataclass(frozen=True, slots=True)
 class LoadedCopy:
     """A model that is loaded on a node now."""
 

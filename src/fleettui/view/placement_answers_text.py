@@ -16,6 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+HOW_LONG = (
+    "Seconds are by measured rates of loading where there are any, else by 1.5 GB/s; machines load side by "
+    "side, each one copy after another."
+)
 _TONES: dict[ChangeKind, Tone] = {"keep": "dim", "move": "warn", "add": "good", "remove": "bad"}
 
 
@@ -29,12 +33,7 @@ def diff_lines(diff: PlanDiff, width: int | None = None, glyphs: Glyphs = UNICOD
         lines += [(), *table(head, rows, frozenset((5, 6)))]
     if diff.load_gb:
         lines.append(())
-        lines += wrapped_lines(
-            "Seconds are by measured rates of loading where there are any, else by 1.5 GB/s; machines load "
-            "side by side, each one copy after another.",
-            total,
-            "dim",
-        )
+        lines += wrapped_lines(HOW_LONG, total, "dim")
     return cut_lines(lines, total, glyphs)
 
 

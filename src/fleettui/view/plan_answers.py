@@ -8,6 +8,7 @@ from fleettui.model.clock import duration
 from fleettui.model.placement_answers import NodeLoss, PlanChange, PlanDiff
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells
+from fleettui.view.placement_answers_text import HOW_LONG
 from fleettui.view.plan_rows import PlanLayout, PlanRow, heading, in_signs, text_rows
 from fleettui.view.text import cell_width, clean, fit
 from fleettui.view.units import DASH, count
@@ -42,7 +43,7 @@ def change_rows(diff: PlanDiff, layout: PlanLayout) -> list[PlanRow]:
                 in_signs(tuple(cells), layout),
             )
         )  # fmt: skip
-    return rows
+    return [*rows, *text_rows("how long", HOW_LONG, layout)] if diff.load_gb else rows
 
 
 def _sum_text(diff: PlanDiff) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from fleettui.decide.eta import DISK_BYTES_S, START_S
 from fleettui.model.catalog import EMPTY_CATALOG, Catalog
 from fleettui.model.placement import Assignment, PlacementPlan
-from fleettui.model.placement_answers import ChangeKind, LoadedCopy, LoadRate, PlanChange, PlanDiff
+from fleettui.model.placement_answers import ChangeKind, LoadedCopy, PlanChange, PlanDiff
 from fleettui.model.record import dataclass, field
 from fleettui.model.unknown import Maybe, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-ASSUMED_RATE = LoadRate(DISK_BYTES_S / 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +21,8 @@ class Loading:
     catalog: Catalog = EMPTY_CATALOG
     models: Mapping[str, str] = field(default_factory=dict)
     """Role -> id of the model it serves; else the largest that fits is taken."""
-    rates: Mapping[str, LoadRate] = field(default_factory=dict)
-    """By node; else 1.5 GB/s are assumed."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """By node: bytes a second of its last loads; else 1.5 GB/s are assumed."""
 
     def model(self, item: Assignment) -> str:
         """What a copy would load; empty: nobody knows."""
@@ -39,7 +37,7 @@ class Loading:
         """To load so much."""
         if isinstance(size_gb, Unknown):
             return size_gb
-        return START_S + size_gb * 2**30 / (self.rates.get(node, ASSUMED_RATE).gb_per_s * 1e9)
+        return START_S + size_gb * 2**30 / self.rates.get(node, DISK_BYTES_S)
 
 
 def diff_plans(before: PlacementPlan, after: PlacementPlan, loading: Loading) -> PlanDiff:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fleettui.decide.placement.diff import Loading, diff_loaded
 from fleettui.decide.placement.kinds import with_likely_models
 from fleettui.decide.plan_nodes import loaded_now
 from fleettui.model.placement import PlacementPlan
 from fleettui.model.placement_answers import LoadedCopy, PlanDiff
 from fleettui.model.snapshot import FleetSnapshot
+
+NOTHING_MEASURED: Mapping[str, float] = {}
 
 
 class NowChanges:
@@ -19,14 +23,22 @@ class NowChanges:
         self._made_for: tuple[object, ...] = ()
         self._diff = PlanDiff()
 
-    def from_now(self, fleet: FleetSnapshot, plan: PlacementPlan) -> PlanDiff:
-        """What would be loaded, moved and taken away."""
+    def from_now(
+        self, fleet: FleetSnapshot, plan: PlacementPlan, rates: Mapping[str, float] = NOTHING_MEASURED
+    ) -> PlanDiff:
+        """What would be loaded, moved and taken away. `rates`: bytes a second of machines' loads."""
         catalog = fleet.catalog
         before = self._made_for
         if fleet.seq != self._seq or not before or before[0] is not plan:
             self._seq = fleet.seq
             self._loaded = loaded_now(fleet.machines, plan, catalog)
-        if len(before) != 3 or before[0] is not plan or before[1] is not catalog or before[2] != self._loaded:
-            self._made_for = (plan, catalog, self._loaded)
-            self._diff = diff_loaded(self._loaded, with_likely_models(plan, catalog), Loading(catalog))
+        if (
+            not before
+            or before[0] is not plan
+            or before[1] is not catalog
+            or before[2:] != (self._loaded, rates)
+        ):
+            self._made_for = (plan, catalog, self._loaded, rates)
+            loading = Loading(catalog, rates=rates)
+            self._diff = diff_loaded(self._loaded, with_likely_models(plan, catalog), loading)
         return self._diff

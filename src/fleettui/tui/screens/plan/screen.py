@@ -16,7 +16,7 @@ from fleettui.tui.actions import bindings_for
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.memory import flag_in
 from fleettui.tui.planning import PlanWork
-from fleettui.tui.screens.plan.changes import NowChanges
+from fleettui.tui.screens.plan.changes import NOTHING_MEASURED, NowChanges
 from fleettui.tui.screens.plan.export import Export
 from fleettui.tui.screens.plan.rows import PlanRows, Used, about_row, used_now
 from fleettui.tui.screens.plan.what_if import WhatIf
@@ -138,7 +138,9 @@ class PlanScreen(LiveScreen):
             view.show_lines(rows, None)
             return
         if self.view_now == "changes":
-            rows = change_rows(self.changes.from_now(snapshot, plan), layout)
+            desk = self.fleet_app.service.routing
+            rates = NOTHING_MEASURED if desk is None else desk.load_rates
+            rows = change_rows(self.changes.from_now(snapshot, plan, rates), layout)
         elif self.view_now == "losses":
             rows = loss_rows(self.work.losses(optimal=self.is_optimal), layout)
         else:
