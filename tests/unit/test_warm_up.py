@@ -14,7 +14,7 @@ import pytest
 
 from builders import digest_of, make_copy, make_fleet, make_installed, make_snapshot
 from fleettui.fleet import engine_line
-from fleettui.fleet.engine_line import EngineLine
+from fleettui.fleet.engine_line import EngineLine, address_of
 from fleettui.fleet.lease_watch import LeaseWatch
 from fleettui.fleet.warm_up import WarmedUp, WarmUpError, keep_measured, warm_up
 from fleettui.model.lease import Lease
@@ -94,7 +94,7 @@ class Service:
 def candidate(**changes: Any) -> RouteCandidate:
     found = RouteCandidate(
         machine="ada", hostname="ada.lan", port=11434, url="http://ada.lan:11434", engine="ollama",
-        tier=4, reason="", model=MODEL, digest=digest_of(MODEL), eta_s=27.4,
+        tier=4, why="", model=MODEL, digest=digest_of(MODEL), eta_s=27.4,
     )  # fmt: skip
     return replace(found, **changes)
 
@@ -218,8 +218,9 @@ async def test_the_key_of_an_engine_goes_to_no_other_on_that_port(monkeypatch: p
     monkeypatch.setattr(engine_line, "get_direct", note)
     monkeypatch.setattr(service.engine, "get", lambda port, path, *, headers, timeout_s: note(
         path, headers=headers, timeout_s=timeout_s))  # fmt: skip
-    await EngineLine(service, candidate()).get("/api/ps", timeout_s=1)
-    await EngineLine(service, candidate(url="http://gate.lan", port=80)).get("/api/ps", timeout_s=1)
+    await EngineLine(service, address_of(candidate())).get("/api/ps", timeout_s=1)
+    by_url = address_of(candidate(url="http://gate.lan", port=80))
+    await EngineLine(service, by_url).get("/api/ps", timeout_s=1)
     assert sent == [
         ("/api/ps", ()),
         ("http://gate.lan/api/ps", (("Authorization", "Bearer sk-gate"),)),

@@ -7,6 +7,7 @@ It gives the load up when the connection closes: waiting is part of loading.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -14,7 +15,7 @@ from typing import Protocol
 from fleettui.decide.measured_load import load_rate, measure_need, vram_taken_mib
 from fleettui.decide.model_need import SeenCopy
 from fleettui.fleet.bus import Subscriber
-from fleettui.fleet.engine_line import EngineLine, LineFleet
+from fleettui.fleet.engine_line import EngineLine, LineFleet, address_of
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.names import canonical_name
 from fleettui.model.readings import LoadedModel
@@ -38,6 +39,8 @@ FRESH_S = 6.0
 """How long a new reading of the cards is waited for: what the load took is worth no more."""
 
 GENERATE, EMBED = "/api/generate", "/api/embed"
+KeepAlive = str | int | None
+"""`10m`, seconds, -1 for ever; None: as the server is set up."""
 _RELOADED, _INSTALLED = 3, 6
 """Highest tiers of a resident model and of one on the disk."""
 
@@ -73,6 +76,12 @@ class WarmedUp:
     """What it took of the cards; None where that could not be told from other changes."""
     asked_context: int | None = None
     """Tokens; the engine takes no more than the model was made for."""
+    listed: tuple[LoadedModel, ...] = ()
+    """All that the engine lists then."""
+    before: MachineSnapshot | None = None
+    """The machine when the load began."""
+    after: MachineSnapshot | None = None
+    """With cards that were read after it; None where that took too long."""
 
     @property
     def text(self) -> str:
@@ -96,14 +105,14 @@ async def warm_up(
     note: Callable[[str], None],
     *,
     context: int | None = None,
-    keep_alive: str | None = None,
+    keep_alive: KeepAlive = None,
     clock: Callable[[], float] = time.time,
 ) -> WarmedUp:
     """Have the model loaded there; `note` hears once a second how far it is. Raises WarmUpError.
 
     Cancelled it leaves the load alone: that goes on as long as the service keeps its connection.
     """
-    return await _Load(fleet, candidate, context, keep_alive, clock).run(note)
+    return await ModelLoad(fleet, candidate, context, keep_alive, clock).run(note)
 
 
 def refusal_of(candidate: RouteCandidate) -> str | None:
@@ -126,16 +135,16 @@ def keep_measured(store: Store, machines_dir: str, warmed: WarmedUp, now: float)
         record_measured_need(store, machines_dir, warmed.copy.digest, warmed.need, now)
 
 
-class _Load:
+class ModelLoad:
     """One load, from the request to the copy in the engine's list."""
 
     def __init__(
         self,
         fleet: WarmFleet,
         candidate: RouteCandidate,
-        context: int | None,
-        keep_alive: str | None,
-        clock: Callable[[], float],
+        context: int | None = None,
+        keep_alive: KeepAlive = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._fleet = fleet
         self._candidate = candidate
@@ -143,20 +152,31 @@ class _Load:
         self._keep_alive = keep_alive
         self._clock = clock
         self._what = f"{candidate.model} on {candidate.machine}"
-        self._line = EngineLine(fleet, candidate)
+        self._line = EngineLine(fleet, address_of(candidate))
+        self._request: asyncio.Future[HttpAnswer] | None = None
+        self.calls: list[str] = []
+        """What was sent, in order: `POST bora:11434/api/generate {"model": …}`."""
+
+    def abort(self) -> None:
+        """Give the load up: the engine ends it with the connection."""
+        if self._request is not None:
+            self._request.cancel()
 
     async def run(self, note: Callable[[str], None]) -> WarmedUp:
+        """Have it loaded and see that it is there. Raises WarmUpError; cancelled it leaves the load alone."""
         refusal = refusal_of(self._candidate)
         if refusal is not None:
             raise WarmUpError(refusal)
         before = self._machine()
         started_at = self._clock()
-        request = asyncio.ensure_future(self._ask_to_load(before))
+        request = self._request = asyncio.ensure_future(self._ask_to_load(before))
         _unwatched.add(request)
         request.add_done_callback(_forget)
         while not request.done():
             note(self._progress(before, self._clock() - started_at))
             await asyncio.wait([request], timeout=NOTE_S)
+        if request.cancelled():
+            raise WarmUpError(f"{self._what} was not loaded: the load was given up")
         try:
             answer = request.result()
         except HttpFailure as failure:
@@ -164,11 +184,13 @@ class _Load:
         took_s = self._clock() - started_at
         if answer.status != 200:
             raise WarmUpError(f"{self._what} was not loaded: {_said(answer)}")
-        copy = await self._verify()
+        copy, listed = await self._verify()
         after = await self._look_again(answer.received_at)
         need = None if after is None else measure_need(before, after, copy)
         rate = self._rate(before, copy, took_s)
-        return WarmedUp(self._candidate.machine, copy, took_s, rate, need, self._context)
+        return WarmedUp(
+            self._candidate.machine, copy, took_s, rate, need, self._context, listed, before, after
+        )
 
     def _machine(self) -> MachineSnapshot:
         snapshot = self._fleet.snapshot.find(self._candidate.machine)
@@ -194,6 +216,7 @@ class _Load:
             body["keep_alive"] = self._keep_alive
         if self._context is not None:
             body["options"] = {"num_ctx": self._context}
+        self.calls.append(f"POST {self._line.address.shown}{path} {json.dumps(body)}")
         return await self._line.post(path, body, timeout_s=LOAD_LIMIT_S)
 
     def _abilities(self, snapshot: MachineSnapshot) -> tuple[str, ...]:
@@ -202,8 +225,8 @@ class _Load:
                 return model.traits.capabilities
         return ()
 
-    async def _verify(self) -> LoadedModel:
-        """The copy as `/api/ps` has it. Raises WarmUpError."""
+    async def _verify(self) -> tuple[LoadedModel, tuple[LoadedModel, ...]]:
+        """The copy as `/api/ps` has it, and all that is listed there. Raises WarmUpError."""
         try:
             answer = await self._line.get(PS, timeout_s=ASK_S)
         except HttpFailure as failure:
@@ -213,7 +236,7 @@ class _Load:
             raise WarmUpError(f"{self._what} cannot be verified: {listed.error or listed.loaded.reason}")
         for copy in listed.loaded:
             if self._is_it(copy):
-                return copy
+                return copy, listed.loaded
         raise WarmUpError(f"{self._what} was loaded and is gone again: something else needed the room")
 
     def _is_it(self, copy: LoadedModel) -> bool:
