@@ -192,6 +192,9 @@ def test_a_plan_is_read_back_to_compare_with_it_and_to_keep_it(plan: Planner, fo
     kept = json.loads(plan("--with", "more.yaml", "--keep", "plan.json", "--json").stdout)
     stands = yaml.safe_load(YAML)["assignments"]
     assert kept["assignments"][:2] == stands[:2], "chat stays where it was"
+    assert kept["copies_on_gpus"] == {"greedy": 4, "optimal": 4, "kept": 4}
+    text = plan("--with", "more.yaml", "--keep", "plan.json").stdout
+    assert text.splitlines()[1] == "copies on GPUs: kept 4, greedy 4, optimal 4"
     assert (kept["assignments"][2]["role"], kept["assignments"][2]["node"]) == ("embed", "a0")
 
 
@@ -280,7 +283,13 @@ def test_all_errors_of_the_catalog_at_once(plan: Planner, folder: Path) -> None:
         (("--diff-loaded",), 2, "--inventory asks no machine"),
         (("--diff", "nope.json"), 2, "nope.json: No such file or directory"),
         (("--keep", "catalog/roles.yaml"), 2, "catalog/roles.yaml: no plan: assignments is missing"),
-        (("--keep", "fleet.yaml", "--optimal"), 2, "not allowed with argument"),
+        (("--keep", "fleet.yaml", "--optimal"), 2, "and --optimal moves them: choose one"),
+        (("--keep", "fleet.yaml", "--n-1"), 2, "leave out --keep"),
+        (("--lint", "--optimal"), 2, "leave out --optimal"),
+        (("--lint", "--include-unavailable"), 2, "leave out --include-unavailable"),
+        (("--n-1", "--strict"), 2, "to exit 1 where a machine cannot be spared: --check n-1"),
+        (("--max-age", "0"), 2, "--max-age is for asking machines, and --inventory asks none"),
+        (("--without", "n1", "--disable", "n1:0"), 2, "leave out --disable n1:"),
         (("--inventory", "nope.yaml"), 2, "nope.yaml: there is no such file"),
         (("--inventory", "catalog/roles.yaml"), 2, "in the inventory"),
         (("--catalog", "."), 2, "no roles.yaml in"),

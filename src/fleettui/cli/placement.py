@@ -19,7 +19,7 @@ from fleettui.cli.placement_inputs import (
 from fleettui.decide.placement.diff import Loading, diff_loaded, diff_plans
 from fleettui.decide.placement.kinds import with_likely_models
 from fleettui.decide.placement.lint import lint
-from fleettui.decide.placement.optimal import compare, plan_optimal
+from fleettui.decide.placement.optimal import compare, on_gpus, plan_optimal
 from fleettui.decide.placement.plan import plan
 from fleettui.decide.placement.sticky import plan_keeping
 from fleettui.decide.placement.what_if import lose_each_node
@@ -117,17 +117,35 @@ def placement_command(arguments: Namespace) -> int:
 
 
 def _check_usage(arguments: Namespace) -> None:
-    """What argparse cannot say of options that do not go together."""
+    """Nothing that was asked for is left out of the answer unsaid. Raises CommandError."""
+    conflict = _conflict(arguments)
+    if conflict:
+        raise CommandError(conflict, "see: fleettui placement plan --help")
+
+
+def _conflict(arguments: Namespace) -> str:
+    """Options that do not go together; empty: they do."""
+    source = "--inventory" if arguments.inventory else "--stored" if arguments.stored else ""
+    is_table = arguments.n_1 or arguments.check
     if arguments.detailed_exitcode and not (arguments.diff or arguments.diff_loaded):
-        raise CommandError("--detailed-exitcode goes with --diff FILE or --diff-loaded", _SEE)
-    if arguments.diff_loaded and (arguments.inventory or arguments.stored):
-        source = "--inventory" if arguments.inventory else "--stored"
-        raise CommandError(f"--diff-loaded asks what is loaded now, and {source} asks no machine", _SEE)
-    if arguments.keep and (arguments.n_1 or arguments.check):
-        raise CommandError("the N-1 table is made of new plans; leave out --keep", _SEE)
-
-
-_SEE = "see: fleettui placement plan --help"
+        return "--detailed-exitcode goes with --diff FILE or --diff-loaded"
+    if source and arguments.diff_loaded:
+        return f"--diff-loaded asks what is loaded now, and {source} asks no machine"
+    if source and arguments.max_age is not None:
+        return f"--max-age is for asking machines, and {source} asks none"
+    if arguments.keep and arguments.optimal:
+        return "--keep leaves copies where they are, and --optimal moves them: choose one"
+    if is_table and arguments.keep:
+        return "the N-1 table is made of new plans; leave out --keep"
+    if is_table and arguments.strict:
+        return "--strict is for plans; to exit 1 where a machine cannot be spared: --check n-1"
+    if arguments.lint and (arguments.keep or arguments.optimal):
+        option = "--keep" if arguments.keep else "--optimal"
+        return f"--lint looks at the catalog and prints no plan; leave out {option}"
+    if arguments.lint and arguments.include_unavailable:
+        return "--lint looks at all machines; leave out --include-unavailable"
+    gone = next((name for name, _ in arguments.disable if name in arguments.without), None)
+    return f"--without {gone} takes all of its GPUs out; leave out --disable {gone}:…" if gone else ""
 
 
 def _make_plan(
@@ -136,14 +154,17 @@ def _make_plan(
     """With how many copies the other way of planning would place, where that is shown."""
     nodes, roles, also = inputs.nodes, catalog.roles, arguments.include_unavailable
     comparison = None
+    if not (arguments.diff or arguments.diff_loaded):
+        comparison = compare(nodes, roles, catalog, include_unavailable=also)
     if previous is not None:
         planned = plan_keeping(previous, nodes, roles, catalog, include_unavailable=also)
-    elif arguments.diff or arguments.diff_loaded:
+        if comparison is not None:
+            comparison = replace(comparison, kept_copies=on_gpus(planned))
+    elif comparison is not None:
+        planned = comparison.optimal if arguments.optimal else comparison.greedy
+    else:
         make = plan_optimal if arguments.optimal else plan
         planned = make(nodes, roles, catalog, include_unavailable=also)
-    else:
-        comparison = compare(nodes, roles, catalog, include_unavailable=also)
-        planned = comparison.optimal if arguments.optimal else comparison.greedy
     return replace(planned, warnings=(*inputs.notes, *planned.warnings)), comparison
 
 

@@ -40,11 +40,10 @@ def add_placement_verbs(
     form = plan.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="a JSON document; printed on failure too")
     form.add_argument("--yaml", action="store_true", help="the same document as YAML")
-    kind = plan.add_mutually_exclusive_group()
-    kind.add_argument(
+    plan.add_argument(
         "--optimal", action="store_true", help="as many copies as there can be, in order of priority"
     )
-    kind.add_argument("--keep", metavar="FILE", help="leave copies where the plan in FILE has them")
+    plan.add_argument("--keep", metavar="FILE", help="leave copies where the plan in FILE has them")
     answer = plan.add_mutually_exclusive_group()
     answer.add_argument("--diff", metavar="FILE", help="print what changes from the plan in FILE to this one")
     answer.add_argument(

@@ -21,6 +21,8 @@ class PlanComparison:
     greedy_copies: int
     """Copies on a GPU."""
     optimal_copies: int
+    kept_copies: int | None = None
+    """Of a plan that keeps a former one, where that is shown."""
 
 
 @dataclass(frozen=True, slots=True)

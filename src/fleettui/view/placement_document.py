@@ -29,6 +29,8 @@ def plan_document(plan: PlacementPlan, comparison: PlanComparison | None = None)
             "greedy": comparison.greedy_copies,
             "optimal": comparison.optimal_copies,
         }
+        if comparison.kept_copies is not None:
+            document["copies_on_gpus"]["kept"] = comparison.kept_copies
     return document | {
         "assignments": [assignment_document(item) for item in plan.assignments],
         "unplaced": [_unplaced(item) for item in plan.unplaced],

@@ -86,10 +86,12 @@ def _headline(plan: PlacementPlan, nodes: list[PlanNode]) -> str:
 
 
 def comparison_text(comparison: PlanComparison) -> str:
-    """`copies on GPUs: greedy 54, optimal 60 (6 more)`."""
-    more = comparison.optimal_copies - comparison.greedy_copies
-    text = f"copies on GPUs: greedy {comparison.greedy_copies}, {comparison.optimal.method} "
-    return f"{text}{comparison.optimal_copies}" + (f" ({more} more)" if more > 0 else "")
+    """`copies on GPUs: greedy 54, optimal 60 (6 more)`; `kept 52` in front where a former plan is kept."""
+    kept = comparison.kept_copies
+    more = comparison.optimal_copies - (comparison.greedy_copies if kept is None else kept)
+    text = "copies on GPUs: " + ("" if kept is None else f"kept {kept}, ")
+    text += f"greedy {comparison.greedy_copies}, {comparison.optimal.method} {comparison.optimal_copies}"
+    return f"{text} ({more} more)" if more > 0 else text
 
 
 class _Page:
