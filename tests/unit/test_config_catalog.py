@@ -49,6 +49,8 @@ models:
     lora: true
     names: {ollama: "llama3.1:8b", vllm: [meta/llama, meta/llama, other/llama]}
     licence: of Meta
+    keep: 2
+    num_ctx: 32768
   xtts: {kind: tts, engines: pytorch, min_cc: "12"}
   bare:
 roles: {}
@@ -58,7 +60,7 @@ roles: {}
     assert catalog.models == (
         CatalogModel(
             "llama", "llm", 6.5, (8, 10), ("vllm", "pytorch"), 131072, True,
-            (("ollama", ("llama3.1:8b",)), ("vllm", ("meta/llama", "other/llama"))),
+            (("ollama", ("llama3.1:8b",)), ("vllm", ("meta/llama", "other/llama"))), 2, 32768,
         ),
         CatalogModel("xtts", "tts", NOT_DECLARED, (12, 0), ("pytorch",), NOT_DECLARED),
         CatalogModel("bare", "llm", NOT_DECLARED, context=NOT_DECLARED),
@@ -169,6 +171,9 @@ def test_every_error_at_once_with_line_and_what_to_do() -> None:
          "write `vram_gb: 6.5`."),
         ("models: {a: {min_cc: -1}}\n", ":1: models.a.min_cc: models.a.min_cc must be a compute capability; "
          "write for example 8.9."),
+        ("models: {a: {keep: -1}}\n", ":1: models.a.keep: models.a.keep must not be negative; write `keep: 2`."),
+        ("models: {a: {num_ctx: 0}}\n", ":1: models.a.num_ctx: models.a.num_ctx must be a number above 0; "
+         "write `num_ctx: 32768`."),
         ("models: {a: {name: x}}\n", ":1: models.a.name: models.a.name is no key that is read; "
          "write names if that is meant, else another word."),
         ("models: {a: {}, b: {names: {vllm: a}}}\n", ":1: models.b.names.vllm: models.b.names.vllm gives the "

@@ -19,6 +19,7 @@ CATALOG = Catalog(
         CatalogModel(
             "llama3.1-8b", "llm", 6.5, (7, 0), ("ollama", "vllm"), 131072, True,
             (("ollama", ("llama3.1:8b", "llama3.1:8b-instruct-q4_K_M")), ("vllm", ("meta-llama/Llama-3.1",))),
+            2, 8192,
         ),
         CatalogModel("xtts"),
     ),

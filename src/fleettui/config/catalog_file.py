@@ -28,6 +28,8 @@ _EXAMPLES = {
     "models.*.engines": "engines: [ollama, vllm]",
     "models.*.context": "context: 131072",
     "models.*.lora": "lora: true",
+    "models.*.keep": "keep: 2",
+    "models.*.num_ctx": "num_ctx: 32768",
     "models.*.names": "names: {ollama: llama3.1:8b}",
     "models.*.names.*": "ollama: llama3.1:8b",
 }
@@ -78,6 +80,8 @@ def _model(id: str, part: CatalogModelPart) -> CatalogModel:
         NOT_DECLARED if part.context is None else part.context,
         bool(part.lora),
         tuple((engine, tuple(dict.fromkeys(names))) for engine, names in (part.names or {}).items()),
+        part.keep or 0,
+        part.num_ctx,
     )
 
 

@@ -88,6 +88,12 @@ class CatalogModelPart(LoosePart):
     context: Annotated[int | None, Field(gt=0, description="tokens")] = None
     lora: Annotated[bool | None, Field(description="LoRA adapters may be served on it")] = None
     names: Annotated[dict[str, Names] | None, Field(description="its name, or names, by engine")] = None
+    keep: Annotated[
+        int | None, Field(ge=0, description="copies that stay resident while a machine is drained")
+    ] = None
+    num_ctx: Annotated[
+        int | None, Field(gt=0, description="tokens that fleettui names when it loads a copy on an Ollama")
+    ] = None
 
 
 class CatalogPart(LoosePart):

@@ -29,6 +29,10 @@ class CatalogModel:
     has_lora: bool = False
     names: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(engine, its names there)."""
+    keep: int = 0
+    """Copies that stay resident in the fleet while a machine is emptied; 0: no matter."""
+    num_ctx: int | None = None
+    """Tokens that fleettui names when it loads a copy on an Ollama; None: none, the server's own default."""
 
     def names_on(self, engine: str) -> tuple[str, ...]:
         """What it is called on engines of that kind; empty where the operator did not say."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fleettui.model.literal import Literal
-from fleettui.model.machine import EngineKind
 from fleettui.model.record import dataclass
 from fleettui.model.route import RejectedMachine, RouteCandidate
 from fleettui.model.snapshot import DrainState
@@ -52,12 +51,16 @@ CopyState = Literal[
 END_STATES: tuple[CopyState, ...] = ("gone", "skipped", "blocked", "failed")
 
 
+CopyEngine = Literal["ollama", "vllm", "llamacpp", "llamaswap", "lmstudio", "sglang", "process"]
+"""`process`: a GPU process of no engine that is asked; its `name` tells which, its `port` is 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceCopy:
     """A copy on the machine that is drained, as its engine lists it."""
 
     machine: str
-    engine: EngineKind
+    engine: CopyEngine
     port: int
     name: str
     digest: Maybe[str] = NOT_READ
@@ -118,6 +121,11 @@ class PlannedCopy:
     """Resident copies that the catalog wants in the fleet; 0: it says nothing."""
     pull_bytes: Maybe[int] = 0
     """What the target has to fetch first."""
+    num_ctx: int | None = None
+    """Tokens that the load names; None: none, so that the next caller who names none finds it warm."""
+    follows: str = ""
+    """Of `covered`: the machine, drained with it, whose copy is moved to the target first; empty: what covers
+    it is resident already."""
 
     @property
     def is_lost(self) -> bool:
@@ -141,7 +149,9 @@ class DrainPlan:
     taken_at: float = 0.0
     """Epoch seconds of the snapshot."""
     is_exact: bool = True
-    """Every packing was tried; False: the better of two orders."""
+    """Every packing was tried; False: the best that was found in bounded time."""
+    problem: str = ""
+    """Why nobody knows what is loaded there now: offline, stale, an engine that does not answer."""
 
     def of_class(self, *classes: DrainClass) -> tuple[PlannedCopy, ...]:
         """Lines of these classes."""
@@ -179,6 +189,10 @@ class CopyProgress:
     """Of the whole step in work."""
     failures: tuple[str, ...] = ()
     """What targets said that could not take it."""
+    unloads: int = 0
+    """How often its engine was asked to unload it."""
+    is_moved: bool = False
+    """It was loaded on its target by this drain: what `undrain --return` moves back."""
 
     @property
     def is_ended(self) -> bool:

@@ -55,6 +55,8 @@ def encode_catalog(catalog: Catalog) -> str:
             _write(model.context),
             model.has_lora,
             model.names,
+            model.keep,
+            model.num_ctx,
         )
         for model in catalog.models
     ]
@@ -81,7 +83,16 @@ def decode_catalog(text: object) -> Catalog:
 
 
 def _model(
-    id: str, kind: str, vram_gib: Any, cc: Any, engines: Any, context: Any, has_lora: bool, names: Any
+    id: str,
+    kind: str,
+    vram_gib: Any,
+    cc: Any,
+    engines: Any,
+    context: Any,
+    has_lora: bool,
+    names: Any,
+    keep: int,
+    num_ctx: int | None,
 ) -> CatalogModel:
     return CatalogModel(
         id,
@@ -92,6 +103,8 @@ def _model(
         _read(context),
         has_lora,
         tuple([(engine, tuple(there)) for engine, there in names]),
+        keep,
+        num_ctx,
     )
 
 
