@@ -38,7 +38,7 @@ MODEL = "qwen3:8b"
 def candidate(tier: int, **changes: Any) -> RouteCandidate:
     found = RouteCandidate(
         machine="ada", hostname="ada.lan", port=11434, url="http://ada.lan:11434", engine="ollama",
-        tier=tier, reason="", model=MODEL, digest=digest_of(MODEL),
+        tier=tier, why="", model=MODEL, digest=digest_of(MODEL),
     )  # fmt: skip
     return replace(found, **changes)
 

@@ -113,7 +113,7 @@ def test_an_unknown_model_and_an_unreachable_fleet() -> None:
 def test_free_stands_in_one_column_however_long_a_reason_is(long: int) -> None:
     decision = decide_route(sample_fleet(), RouteQuery("qwen3:8b"), NOW)
     first = decision.candidates[0]
-    candidates = (replace(first, reason=f"resident, as {'x' * long}"), replace(first, machine="b"))
+    candidates = (replace(first, why=f"resident, as {'x' * long}"), replace(first, machine="b"))
     lines = route_lines(replace(decision, candidates=candidates))[1 : len(candidates) + 1]
     assert len({line.index("free ") for line in lines}) == 1
 

@@ -32,7 +32,8 @@ class Verdict:
     """What routing thinks of one engine: a tier with its reason, or reasons against it."""
 
     tier: int
-    reason: str
+    why: object
+    """Why this tier: `str` puts the words together."""
     rejections: tuple[Rejection, ...] = ()
     eta: Eta = READY
     need: VramNeed | None = None
@@ -42,6 +43,28 @@ class Verdict:
     busy: tuple[str, ...] = ()
     idle_s: Maybe[float] = NOT_READ
     in_flight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentWhy:
+    """Why a copy that is loaded has its tier; put into words where somebody reads them."""
+
+    tier: int
+    start: str
+    gpu_percent: Maybe[int]
+    context: Maybe[int]
+    busy: tuple[str, ...]
+    idle_s: Maybe[float]
+
+    def __str__(self) -> str:
+        copy = "" if isinstance(self.gpu_percent, Unknown) else f", {self.gpu_percent} % GPU"
+        if not isinstance(self.context, Unknown):
+            copy += f", ctx {self.context}"
+        if self.busy:
+            busy = f", busy ({', '.join(self.busy)})"
+            return f"{self.start}{busy}{copy}" if self.tier == TIER_BUSY else f"{self.start}{copy}{busy}"
+        idle = "" if isinstance(self.idle_s, Unknown) else f", idle {duration_words(self.idle_s)}"
+        return f"{self.start}{copy}{idle}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +96,20 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
     in_flight = count_in_flight(engine, busy) if busy else 0
     if wanted is not None and copy.state == "loaded" and context != wanted:
         verdict = inquiry.cold.judge_reload(snapshot, match, _reload_words(copy, wanted))
-        reason = _with_use(verdict.tier, verdict.reason, busy, unused_s)
+        why = ResidentWhy(TIER_RELOAD, str(verdict.why), NOT_READ, NOT_READ, busy, unused_s)
         return replace(
             verdict,
-            reason=reason,
+            why=why,
             rejections=tuple(rejections),
             busy=busy,
             idle_s=unused_s,
             in_flight=in_flight,
         )
-    tier, reason, eta = _judge_copy(
-        engine, copy, busy, inquiry.knowledge.load_rates.get(snapshot.machine.name)
-    )
-    reason = _with_use(tier, reason, busy, unused_s)
-    return Verdict(tier, reason, tuple(rejections), eta, busy=busy, idle_s=unused_s, in_flight=in_flight)
-
-
-def _with_use(tier: int, reason: str, busy: tuple[str, ...], unused_s: Maybe[float]) -> str:
-    """The reason with what is known of the copy's use, where it is not said yet."""
-    if busy:
-        return reason if tier == TIER_BUSY else f"{reason}, busy ({', '.join(busy)})"
-    return reason if isinstance(unused_s, Unknown) else f"{reason}, idle {duration_words(unused_s)}"
+    percent = copy.gpu_percent
+    rate = inquiry.knowledge.load_rates.get(snapshot.machine.name)
+    tier, start, eta = _judge_copy(engine, copy, percent, busy, rate)
+    why = ResidentWhy(tier, start, percent, context, busy, unused_s)
+    return Verdict(tier, why, tuple(rejections), eta, None, (), 0.0, (), busy, unused_s, in_flight)
 
 
 def _at_most(wanted: int, copy: LoadedModel, inquiry: Inquiry) -> int:
@@ -139,28 +155,28 @@ def _queue(engine: EngineReading) -> Eta:
 
 
 def _judge_copy(
-    engine: EngineReading, copy: LoadedModel, busy: tuple[str, ...], rate_bytes_s: float | None
+    engine: EngineReading,
+    copy: LoadedModel,
+    percent: Maybe[int],
+    busy: tuple[str, ...],
+    rate_bytes_s: float | None,
 ) -> tuple[int, str, Eta]:
-    """Tier, reason and seconds of a copy whose context will do."""
-    context, percent = copy.context, copy.gpu_percent
-    words = "" if isinstance(percent, Unknown) else f", {percent} % GPU"
-    if not isinstance(context, Unknown):
-        words += f", ctx {context}"
+    """Tier, how its reason begins, and seconds of a copy whose context will do."""
     if copy.state == "loading":
         eta = estimate_load(copy.size_bytes, rate_bytes_s)
         if not isinstance(eta.seconds, Unknown):
             eta = Eta(eta.seconds, eta.basis, f"at most, {eta.text}")
-        return TIER_RELOAD, f"loading{words}", eta
+        return TIER_RELOAD, "loading", eta
     if copy.state != "loaded":
         eta = estimate_load(copy.size_bytes, rate_bytes_s, is_cached=True)
         if copy.engine == "vllm":
             eta = Eta(WAKE_S, "assumed", "wake of level 1 assumed")
-        return TIER_RELOAD, f"asleep{words}", eta
+        return TIER_RELOAD, "asleep", eta
     if not isinstance(percent, Unknown) and percent < 100:
-        return TIER_PARTLY, f"{'resident, partly in RAM' if percent else 'resident in RAM'}{words}", READY
+        return TIER_PARTLY, "resident, partly in RAM" if percent else "resident in RAM", READY
     if busy:
-        return TIER_BUSY, f"resident, busy ({', '.join(busy)}){words}", _queue(engine)
-    return TIER_RESIDENT, f"resident{words}", READY
+        return TIER_BUSY, "resident", _queue(engine)
+    return TIER_RESIDENT, "resident", READY
 
 
 def _reload_words(copy: LoadedModel, wanted: int) -> str:

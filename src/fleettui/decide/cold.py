@@ -20,9 +20,9 @@ from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.load_plan import LoadPlan, LoadPlanner
 from fleettui.decide.matching import Match
 from fleettui.decide.need import vram_need
-from fleettui.model.busy import find_busy_signs, idle_s
+from fleettui.model.busy import find_busy_signs, unused_s
 from fleettui.model.readings import EngineReading, InstalledModel
-from fleettui.model.record import replace
+from fleettui.model.record import dataclass, replace
 from fleettui.model.route import (
     TIER_EVICTS,
     TIER_FITS,
@@ -34,7 +34,7 @@ from fleettui.model.route import (
     VramNeed,
 )
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown, known_or
+from fleettui.model.unknown import NOT_READ, Maybe, Unknown, known_or
 from fleettui.model.vram import FreeVram, has_no_gpu
 
 _MIB = 1 << 20
@@ -43,14 +43,13 @@ _MIB = 1 << 20
 class ColdJudge:
     """Judges machines that have the model on their disk, for one query."""
 
-    __slots__ = ("_etas", "_inquiry", "_planner", "_reasons", "_told_needs")
+    __slots__ = ("_etas", "_inquiry", "_planner", "_told_needs")
 
     def __init__(self, inquiry: Inquiry) -> None:
         self._inquiry = inquiry
         self._planner = LoadPlanner(inquiry)
         self._told_needs: dict[tuple[int, int], VramNeed] = {}
         self._etas: dict[object, Eta] = {}
-        self._reasons: dict[object, str] = {}
 
     def judge(self, snapshot: MachineSnapshot, match: Match, free: FreeVram) -> Verdict:
         """X of `--min-free-vram` is compared with free - need; with the sum where it spans cards."""
@@ -71,26 +70,20 @@ class ColdJudge:
             if inquiry.query.min_free_vram_mib > 0:
                 rejections.append(Rejection("free_vram", f"free_vram: need unknown, {plan.reason}"))
             eta = self._estimate(installed.size_bytes, rate)
-            reason = f"installed, {_cold_words(eta)}, need unknown: {plan.reason}"
-            return Verdict(TIER_OFFLOAD, reason, tuple(rejections), eta)
+            unclear = f"installed, {_cold_words(eta)}, need unknown: {plan.reason}"
+            return Verdict(TIER_OFFLOAD, unclear, tuple(rejections), eta)
         told = self._told(plan)
         if inquiry.query.min_free_vram_mib > 0 or plan.verdict == "no":
             rejections += self._lacks(snapshot, free, plan, told)
-        evicts, cost = self._evictions(snapshot, engine, plan, rate)
+        evicts, cost = self._evictions(engine, plan, rate)
         eta = self._estimate(installed.size_bytes, rate, has_evictions=bool(plan.victims))
         if plan.waits:
             eta = not_known("waits for a copy at work")
+        why = ColdWhy(plan, told, eta, plan.is_offload and has_no_gpu(snapshot))
+        in_flight = count_in_flight(engine, busy) if busy else 0
+        against = tuple(rejections)
         return Verdict(
-            _tier(plan),
-            self._reason(snapshot, plan, told, eta),
-            tuple(rejections),
-            eta,
-            told,
-            evicts,
-            cost,
-            plan.gpus,
-            busy,
-            in_flight=count_in_flight(engine, busy) if busy else 0,
+            _tier(plan), why, against, eta, told, evicts, cost, plan.gpus, busy, NOT_READ, in_flight
         )
 
     def judge_reload(self, snapshot: MachineSnapshot, match: Match, reason: str) -> Verdict:
@@ -103,7 +96,7 @@ class ColdJudge:
         if isinstance(plan, Unknown):
             return Verdict(TIER_RELOAD, reason, eta=estimate_load(copy.size_bytes, rate, is_cached=True))
         eta = estimate_load(copy.size_bytes, rate, is_cached=True, has_evictions=bool(plan.victims))
-        evicts, cost = self._evictions(snapshot, engine, plan, rate)
+        evicts, cost = self._evictions(engine, plan, rate)
         told = self._told(plan)
         if plan.verdict == "cpu_offload":
             reason += f", partly in RAM then: needs {gib(told.mib)} GiB = {told.basis}"
@@ -117,8 +110,8 @@ class ColdJudge:
         size_bytes = donor.size_bytes
         size = "size not known" if isinstance(size_bytes, Unknown) else f"{size_bytes / 1e9:.1f} GB"
         verdict = self.judge(snapshot, Match(engine, None, donor, donor.name), free)
-        reason = f"not installed, pull of {size}, then {verdict.reason.removeprefix('installed, ')}"
-        return replace(verdict, tier=TIER_PULL, reason=reason, eta=not_known("speed of the download"))
+        why = f"not installed, pull of {size}, then {str(verdict.why).removeprefix('installed, ')}"
+        return replace(verdict, tier=TIER_PULL, why=why, eta=not_known("speed of the download"))
 
     def _find_donor(self) -> InstalledModel:
         """The asked model as another Ollama has it; the largest, where they differ."""
@@ -133,17 +126,6 @@ class ColdJudge:
                     ]
         missing = InstalledModel(asked.name, "ollama", Unknown("not installed"), Unknown("not installed"))
         return max(found, key=lambda model: (model.size_bytes, str(model.digest)), default=missing)
-
-    def _reason(self, snapshot: MachineSnapshot, plan: LoadPlan, told: VramNeed, eta: Eta) -> str:
-        """How it is loaded, in words. Those of one card are the same on hundreds of machines."""
-        if plan.ram_bytes or len(plan.gpus) != 1 or plan.likely:
-            return f"installed, {_cold_words(eta)}, {_place_words(snapshot, plan, told)}"
-        key = (told.mib, told.basis, eta.seconds, eta.text)
-        reason = self._reasons.get(key)
-        if reason is None:
-            reason = f"installed, {_cold_words(eta)}, {_place_words(snapshot, plan, told)}"
-            self._reasons[key] = reason
-        return reason
 
     def _told(self, plan: LoadPlan) -> VramNeed:
         """The need on the cards of the plan; machines that are alike have it in common."""
@@ -189,11 +171,7 @@ class ColdJudge:
         return found
 
     def _evictions(
-        self,
-        snapshot: MachineSnapshot,
-        engine: EngineReading,
-        plan: LoadPlan,
-        rate_bytes_s: float | None,
+        self, engine: EngineReading, plan: LoadPlan, rate_bytes_s: float | None
     ) -> tuple[tuple[Eviction, ...], float]:
         """Each victim with its last use, and what all of them cost together.
 
@@ -201,19 +179,46 @@ class ColdJudge:
         """
         evicts, cost = [], 0.0
         for copy in plan.victims or plan.likely:
-            unused_s = idle_s(snapshot, engine, copy, self._inquiry.now, ())  # one at work is no victim
+            idle_s = unused_s(engine, copy, self._inquiry.now)  # one at work is no victim
             size = copy.vram_bytes
-            cost += evict_cost_s(size, unused_s, rate_bytes_s)
+            cost += evict_cost_s(size, idle_s, rate_bytes_s)
             if plan.victims:
-                mib = size if isinstance(size, Unknown) else size // _MIB
-                evicts.append(Eviction(copy.name, unused_s, mib))
+                evicts.append(
+                    Eviction(copy.name, idle_s, size if isinstance(size, Unknown) else size // _MIB)
+                )
         return tuple(evicts), round(cost, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class ColdWhy:
+    """Why a copy that has to be loaded has its tier; put into words where somebody reads them."""
+
+    plan: LoadPlan
+    need: VramNeed
+    eta: Eta
+    is_cpu_only: bool
+
+    def __str__(self) -> str:
+        return f"installed, {_cold_words(self.eta)}, {self._place_words()}"
+
+    def _place_words(self) -> str:
+        """What it takes and where it would lie."""
+        plan = self.plan
+        needs = f"needs {gib(self.need.mib)} GiB = {self.need.basis}"
+        if not plan.is_offload:
+            spans = f" on GPUs {', '.join(map(str, plan.gpus))}" if len(plan.gpus) > 1 else ""
+            likely = plan.likely[0].name if plan.likely and not plan.victims else ""
+            return needs + spans + (f"; Ollama may evict {likely} though it fits" if likely else "")
+        if self.is_cpu_only:
+            return f"CPU only, {needs}"
+        rest = f", {plan.ram_bytes / 1024 / _MIB:.1f} GiB of it in main memory" if plan.ram_bytes else ""
+        return f"partly in RAM: {needs}{rest}"
+
+
 def _tier(plan: LoadPlan) -> int:
-    if plan.verdict in ("one_gpu", "several_gpus"):
-        return TIER_EVICTS if plan.victims or plan.waits else TIER_FITS
-    return TIER_EVICTS if plan.verdict == "evictions" else TIER_OFFLOAD
+    if plan.is_offload:
+        return TIER_OFFLOAD
+    return TIER_EVICTS if plan.victims or plan.waits or plan.verdict == "evictions" else TIER_FITS
 
 
 def _cold_words(eta: Eta) -> str:
@@ -221,16 +226,3 @@ def _cold_words(eta: Eta) -> str:
     if isinstance(eta.seconds, Unknown):
         return f"cold, {eta.words}"
     return f"~{eta.seconds:.0f} s cold ({eta.text})"
-
-
-def _place_words(snapshot: MachineSnapshot, plan: LoadPlan, told: VramNeed) -> str:
-    """What it takes and where it would lie."""
-    needs = f"needs {gib(told.mib)} GiB = {told.basis}"
-    if plan.verdict in ("one_gpu", "several_gpus", "evictions"):
-        spans = f" on GPUs {', '.join(map(str, plan.gpus))}" if len(plan.gpus) > 1 else ""
-        likely = plan.likely[0].name if plan.likely and not plan.victims else ""
-        return needs + spans + (f"; Ollama may evict {likely} though it fits" if likely else "")
-    if has_no_gpu(snapshot):
-        return f"CPU only, {needs}"
-    rest = f", {plan.ram_bytes / 1024 / _MIB:.1f} GiB of it in main memory" if plan.ram_bytes else ""
-    return f"partly in RAM: {needs}{rest}"

@@ -22,6 +22,7 @@ from fleettui.model.unknown import Maybe, Unknown
 from fleettui.model.vram import FreeVram, card_memory, largest_instance_mib, vram_sum
 
 _SMALLEST_CONTEXT = 4096
+_ON_CARDS = frozenset({"one_gpu", "several_gpus", "evictions"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class LoadPlan:
     """What would lie in main memory."""
     waits: bool = False
     """The engine keeps no more copies, and all of them work."""
+
+    @property
+    def is_offload(self) -> bool:
+        """The cards have no room for all of it, whatever goes."""
+        return self.verdict not in _ON_CARDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,18 @@ def _offload(space: Space, need: ModelNeed, is_single: bool) -> tuple[FitVerdict
     return "cpu_offload", cards, len(space.idle), rest
 
 
-_Basis = tuple[OllamaUse, Maybe[ModelNeed], Maybe[Prediction]]
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What machines that are alike have in common."""
+
+    use: OllamaUse
+    """How the model would be loaded."""
+    need: Maybe[ModelNeed]
+    """What that takes."""
+    least_bytes: int
+    """Of it, on a single card."""
+    told: Maybe[Prediction]
+    """What Ollama predicts."""
 
 
 class LoadPlanner:
@@ -131,30 +148,29 @@ class LoadPlanner:
 
         `is_busy`: something on the engine shows signs of work.
         """
-        use, need, told = self._basis_of(snapshot, engine, installed)
+        basis = self._basis_of(snapshot, engine, installed)
+        need = basis.need
         if isinstance(need, Unknown):
             return need
         copies = _copies_on(engine)
-        is_ollama = engine.kind == "ollama"
-        forced = _count_forced(snapshot, use, copies) if copies and is_ollama else 0
+        forced = max(0, len(copies) - basis.use.most_copies(snapshot) + 1) if copies else 0
         best, index = free.best_mib, free.best_index
-        has_room = (
-            forced <= 0
+        if (
+            not forced
             and index is not None
             and not isinstance(best, Unknown)
-            and need.shared_bytes + need.per_gpu_bytes <= best * MIB
-        )
-        if has_room and index is not None:
+            and basis.least_bytes <= best * MIB
+        ):
             likely: tuple[LoadedModel, ...] = ()
-            if copies and is_ollama and not isinstance(told, Unknown) and _is_short(told, use, free):
+            if copies and _is_short(basis, free):
                 likely = tuple(self._idle_copies(snapshot, engine, copies, is_busy)[:1])
             return LoadPlan("one_gpu", need, (index,), (), likely)
-        idle = self._idle_copies(snapshot, engine, copies, is_busy) if copies and is_ollama else []
+        idle = self._idle_copies(snapshot, engine, copies, is_busy) if copies else []
         verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
         victims = tuple(idle[: max(forced, count)])
         likely = ()
-        if idle and not victims and verdict in ("one_gpu", "several_gpus") and not isinstance(told, Unknown):
-            likely = tuple(idle[:1]) if _is_short(told, use, free) else ()
+        if idle and not victims and verdict in ("one_gpu", "several_gpus") and _is_short(basis, free):
+            likely = tuple(idle[:1])
         return LoadPlan(verdict, need, gpus, victims, likely, rest, forced > len(idle))
 
     def plan_reload(
@@ -166,7 +182,7 @@ class LoadPlanner:
         need = self._needs.find(facts, use.use)
         if isinstance(need, Unknown):
             return need
-        others = tuple([other for other in _copies_on(engine) if other is not copy])
+        others = [other for other in _copies_on(engine) if other is not copy]
         idle = [copy, *self._idle_copies(snapshot, engine, others, is_busy=True)]
         verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
         return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
@@ -186,7 +202,9 @@ class LoadPlanner:
                 use = find_ollama_use(snapshot, engine.port, context, facts.shape)
             else:
                 use = OllamaUse(ContextUse(_SMALLEST_CONTEXT if context is None else context))
-            basis = use, self._needs.find(facts, use.use), predict(facts, use.use)
+            need = self._needs.find(facts, use.use)
+            least_bytes = 0 if isinstance(need, Unknown) else need.total_bytes()
+            basis = _Basis(use, need, least_bytes, predict(facts, use.use))
             self._bases[key] = basis
         return basis
 
@@ -194,7 +212,7 @@ class LoadPlanner:
         self,
         snapshot: MachineSnapshot,
         engine: EngineReading,
-        copies: tuple[LoadedModel, ...],
+        copies: list[LoadedModel],
         is_busy: bool,
     ) -> list[LoadedModel]:
         """Copies of this engine that may go, in that order. `is_busy`: something on it seems to work."""
@@ -202,11 +220,10 @@ class LoadPlanner:
         idle = [
             copy
             for copy in copies
-            if copy.state == "loaded"
-            and not isinstance(copy.vram_bytes, Unknown)
-            and copy.vram_bytes > 0
-            and not (is_busy and find_busy_signs(snapshot, engine, copy, now))
+            if copy.state == "loaded" and not isinstance(copy.vram_bytes, Unknown) and copy.vram_bytes > 0
         ]
+        if is_busy:
+            idle = [copy for copy in idle if not find_busy_signs(snapshot, engine, copy, now)]
         if len(idle) > 1:
             used = last_uses((engine,))
             idle.sort(key=lambda copy: eviction_order(copy, used.get(copy.name, now)))
@@ -251,21 +268,17 @@ def _total_mib(snapshot: MachineSnapshot) -> object:
     return total or snapshot.machine.name
 
 
-def _copies_on(engine: EngineReading) -> tuple[LoadedModel, ...]:
-    if not engine.loaded or isinstance(engine.loaded, Unknown):
-        return ()
-    return tuple([copy for copy in engine.loaded if copy.state != "stopping"])
+def _copies_on(engine: EngineReading) -> list[LoadedModel]:
+    """Copies that an Ollama has to reckon with; other engines make no room for a model."""
+    if engine.kind != "ollama" or not engine.loaded or isinstance(engine.loaded, Unknown):
+        return []
+    return [copy for copy in engine.loaded if copy.state != "stopping"]
 
 
-def _count_forced(snapshot: MachineSnapshot, use: OllamaUse, copies: tuple[LoadedModel, ...]) -> int:
-    """How many copies have to go because the engine keeps no more of them."""
-    return max(0, len(copies) - use.most_copies(snapshot) + 1) if copies else 0
-
-
-def _is_short(told: Prediction, use: OllamaUse, free: FreeVram) -> bool:
+def _is_short(basis: _Basis, free: FreeVram) -> bool:
     """Ollama predicts more than it would use: of the freest card where that could do, else of all cards."""
-    best, summed = free.best_mib, free.sum_mib
-    if isinstance(best, Unknown) or isinstance(summed, Unknown):
+    told, best, summed = basis.told, free.best_mib, free.sum_mib
+    if isinstance(told, Unknown) or isinstance(best, Unknown) or isinstance(summed, Unknown):
         return False
-    is_one = not use.spreads and told.predicted_bytes * 100 <= best * MIB * USABLE_PERCENT
+    is_one = not basis.use.spreads and told.predicted_bytes * 100 <= best * MIB * USABLE_PERCENT
     return weigh_prediction(told, (best if is_one else summed) * MIB)[2]

@@ -23,6 +23,7 @@ SOCKETS_MAX_AGE_S = 30.0
 """Three times as old as they are read."""
 
 _STRONG = frozenset({"running", "waiting"})
+_NO_USE_SEEN = Unknown("no use of it was seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,15 @@ def idle_s(
     for sign in signs:
         if sign.code != "expiry":
             return Unknown(sign.text)
+    return unused_s(engine, copy, now)
+
+
+def unused_s(engine: EngineReading, copy: LoadedModel, now: float) -> Maybe[float]:
+    """Seconds since the last use of a copy that is not at work; Unknown where nothing tells."""
     for use in engine.uses:
         if use.name == copy.name:
             return max(0.0, now - use.used_at)
-    return Unknown("no use of it was seen")
+    return _NO_USE_SEEN
 
 
 def _counted(engine: EngineReading) -> list[BusySign]:

@@ -140,8 +140,8 @@ class RouteCandidate:
     """Base URL of the engine."""
     engine: EngineKind
     tier: int
-    reason: str
-    """Why this tier, in the operator's words."""
+    why: object
+    """Why this tier: `str` puts the words together."""
     model: str
     """The model's name on that machine."""
     free_mib: Maybe[int] = NOT_READ
@@ -179,6 +179,11 @@ class RouteCandidate:
     def address(self) -> str:
         """`hostname:port`."""
         return host_and_port(self.hostname, self.port)
+
+    @property
+    def reason(self) -> str:
+        """Why this tier, in the operator's words."""
+        return str(self.why)
 
     @property
     def is_resident(self) -> bool:
