@@ -1,0 +1,1 @@
+"""Draining, decided: which copy goes where, and what comes next for each."""

@@ -1,0 +1,235 @@
+"""What the newest snapshot shows of a copy of a drain: is it there, who serves it instead, is it at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fleettui.decide.engine_reasons import engine_status
+from fleettui.model.busy import find_busy_signs
+from fleettui.model.catalog import Catalog, find_in_catalog
+from fleettui.model.drain import DrainOptions, PlannedCopy, SourceCopy
+from fleettui.model.literal import Literal
+from fleettui.model.machine import EngineKind
+from fleettui.model.names import canonical_name
+from fleettui.model.readings import EngineReading, LoadedModel
+from fleettui.model.record import dataclass
+from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+from fleettui.model.unknown import NOT_READ, Maybe, Unknown
+
+Presence = Literal["resident", "gone", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """A resident copy of the same weights on a machine that is not drained."""
+
+    machine: str
+    engine: EngineKind
+    port: int
+    copy: LoadedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One copy of a drain, as the newest answers have it."""
+
+    presence: Presence
+    absent_polls: int = 0
+    """Polls in a row in which its engine did not list it."""
+    cover: Cover | None = None
+    """Who serves it instead: never on a machine that is drained or in maintenance."""
+    target_problem: str = ""
+    """Why nothing can be loaded on the target any more; empty while it can."""
+    work: tuple[str, ...] = ()
+    """Signs that requests are in work."""
+    kills_work: bool = False
+    """Its engine breaks requests off when it unloads: only an idle copy is unloaded, however long that takes."""
+    keep_text: str = ""
+    """Why fewer resident copies are not allowed now; empty while they are."""
+    is_target_busy: str = ""
+    """What is loaded on the target now; empty: nothing."""
+
+
+def find_engine(machine: MachineSnapshot | None, kind: str, port: int) -> EngineReading | None:
+    """That engine; None where the machine has none of it."""
+    engines = () if machine is None else machine.engines
+    return next((engine for engine in engines if engine.kind == kind and engine.port == port), None)
+
+
+def lists_now(machine: MachineSnapshot, engine: EngineReading) -> bool:
+    """What the engine lists is of now: it answers, and its last answer is not late."""
+    status = engine_status(machine, engine)
+    return (
+        machine.link.state == "up"
+        and engine.is_answering
+        and not isinstance(engine.loaded, Unknown)
+        and (status is None or status.state == "ok")
+    )
+
+
+def read_at(machine: MachineSnapshot, engine: EngineReading) -> float | None:
+    """Epoch seconds of the engine's last good answer."""
+    status = engine_status(machine, engine)
+    return None if status is None else status.read_at
+
+
+def find_copy(machine: MachineSnapshot | None, copy: SourceCopy) -> LoadedModel | None:
+    """The copy as its engine lists it; None where it does not."""
+    engine = find_engine(machine, copy.engine, copy.port)
+    if engine is None or isinstance(engine.loaded, Unknown):
+        return None
+    return next((item for item in engine.loaded if item.name == copy.name and holds_memory(item)), None)
+
+
+def holds_memory(copy: LoadedModel) -> bool:
+    """A vLLM or llama.cpp that sleeps gave its memory back: nothing of it is lost by a reboot."""
+    return copy.state != "sleeping"
+
+
+def is_closed(machine: MachineSnapshot, engine: EngineReading) -> bool:
+    """It does not answer, and nothing listens on its port any more: it holds nothing."""
+    sockets, status = machine.sockets, machine.sources.get("sockets")
+    if engine.state != "down" or sockets is None or sockets.is_cut or status is None or status.state != "ok":
+        return False
+    endpoints = [
+        item for item in machine.machine.engines if (item.kind, item.port) == (engine.kind, engine.port)
+    ]
+    return not any(item.url for item in endpoints) and sockets.find(engine.port) is None
+
+
+def presence_of(machine: MachineSnapshot | None, copy: SourceCopy) -> Presence:
+    """Is it there? Unknown while its engine does not answer; an engine whose port is closed holds nothing."""
+    if machine is None or machine.link.state != "up":
+        return "unknown"
+    engine = find_engine(machine, copy.engine, copy.port)
+    if engine is None:
+        return "unknown"
+    if is_closed(machine, engine):
+        return "gone"
+    if not lists_now(machine, engine):
+        return "unknown"
+    return "gone" if find_copy(machine, copy) is None else "resident"
+
+
+def is_same_model(copy: SourceCopy, there: LoadedModel, catalog: Catalog) -> bool:
+    """The same weights by their digest; where one is not known, the same name on the same kind of engine, or
+    one model of the catalog."""
+    if not isinstance(copy.digest, Unknown) and not isinstance(there.digest, Unknown):
+        return copy.digest == there.digest
+    names = {there.name, *(name for group in there.names or () for name in group)}
+    if copy.engine == there.engine:
+        if copy.name in names:
+            return True
+        if copy.engine == "ollama" and canonical_name(copy.name) in map(canonical_name, names):
+            return True
+    ours = find_in_catalog(catalog, copy.name)
+    return ours is not None and any(find_in_catalog(catalog, name) == ours for name in names)
+
+
+def shortfall_of(
+    copy: SourceCopy, there: LoadedModel, options: DrainOptions, planned: Maybe[int] = NOT_READ
+) -> str:
+    """What a copy elsewhere lacks to stand for this one; empty: nothing. `planned`: tokens that the preview
+    said it will have."""
+    if there.state != "loaded":
+        return f"it is {there.state}"
+    if options.accept_degraded:
+        return ""
+    if not isinstance(copy.context, Unknown) and not isinstance(there.context, Unknown):
+        wanted = copy.context if isinstance(planned, Unknown) else min(copy.context, planned)
+        if there.context < wanted:
+            return f"its context is {there.context} of {copy.context}"
+    percent = there.gpu_percent
+    if not isinstance(percent, Unknown) and percent < _percent_of(copy):
+        return f"only {percent} % of it is on the GPU"
+    return ""
+
+
+def _percent_of(copy: SourceCopy) -> int:
+    """Share on the GPU, as of a copy that an engine lists; 100 where that is not known."""
+    size, vram = copy.size_bytes, copy.vram_bytes
+    if isinstance(size, Unknown) or isinstance(vram, Unknown) or size <= 0:
+        return 100
+    return 100 - round(max(0, size - vram) / size * 100)
+
+
+def is_out_of_service(machine: MachineSnapshot) -> bool:
+    """Routing sends nobody there: in maintenance, drained or on the way to it, or not approved."""
+    return machine.maintenance is not None or machine.drain is not None or machine.trust != "approved"
+
+
+def find_cover(
+    fleet: FleetSnapshot, line: PlannedCopy, preferred: str | None, options: DrainOptions
+) -> Cover | None:
+    """Who serves it instead: the preferred machine, the planned one, any other."""
+    planned = None if line.target is None else line.target.machine
+    for machine in sorted(
+        fleet.machines, key=lambda item: (item.name != preferred, item.name != planned)
+    ):  # sorted keeps the fleet's order within each group
+        if machine.name == line.copy.machine or is_out_of_service(machine):
+            continue
+        context = line.context_there if machine.name == planned and _is_planned_so(line) else Unknown()
+        for cover in _copies_of(machine, line.copy, fleet.catalog):
+            if not shortfall_of(line.copy, cover.copy, options, context):
+                return cover
+    return None
+
+
+def _is_planned_so(line: PlannedCopy) -> bool:
+    """The context there was shown in the preview, and not as degraded."""
+    return line.drain_class in ("move", "move_evicts", "pull", "covered")
+
+
+def find_lesser(fleet: FleetSnapshot, line: PlannedCopy, name: str | None, options: DrainOptions) -> str:
+    """Why the copy on that machine does not stand for this one; empty: there is none, or it does."""
+    machine = None if name is None else fleet.find(name)
+    if machine is None:
+        return ""
+    for cover in _copies_of(machine, line.copy, fleet.catalog):
+        return shortfall_of(line.copy, cover.copy, options)
+    return ""
+
+
+def _copies_of(machine: MachineSnapshot, copy: SourceCopy, catalog: Catalog) -> Iterator[Cover]:
+    for engine in machine.engines:
+        if isinstance(engine.loaded, Unknown) or not lists_now(machine, engine):
+            continue
+        for there in engine.loaded:
+            if is_same_model(copy, there, catalog):
+                yield Cover(machine.name, engine.kind, engine.port, there)
+
+
+def target_problem(fleet: FleetSnapshot, name: str) -> str:
+    """Why nothing can be loaded on that machine now; empty: nothing speaks against it."""
+    machine = fleet.find(name)
+    if machine is None:
+        return f"{name} is not declared any more"
+    if machine.link.state != "up":
+        return f"{name} is not connected"
+    if machine.maintenance is not None:
+        return f"{name} is in maintenance"
+    if machine.drain is not None:
+        return f"{name} is drained itself"
+    return "" if machine.trust == "approved" else f"{name} is not approved"
+
+
+def work_of(machine: MachineSnapshot, copy: SourceCopy, now: float) -> tuple[str, ...]:
+    """Signs that requests are in work at the copy; empty: none was seen."""
+    engine, there = find_engine(machine, copy.engine, copy.port), find_copy(machine, copy)
+    if engine is None or there is None:
+        return ()
+    return tuple([sign.text for sign in find_busy_signs(machine, engine, there, now)])
+
+
+def is_empty(machine: MachineSnapshot) -> Maybe[bool]:
+    """Nothing is loaded on any of its engines; Unknown while one does not tell."""
+    if machine.link.state != "up":
+        return Unknown("not connected")
+    for engine in machine.engines:
+        if is_closed(machine, engine):
+            continue
+        if not lists_now(machine, engine) or isinstance(engine.loaded, Unknown):
+            return Unknown(engine.error or f"{engine.kind} does not answer")
+        if any(map(holds_memory, engine.loaded)):
+            return False
+    return True
