@@ -83,7 +83,8 @@ def test_nothing_happened() -> None:
         ({"drain": DrainFlag("running", "new card", "mia", NOW)},
          {"drain": DrainFlag("blocked", "new card", "mia", NOW)}, "drain",
          'drain blocked: "new card"', "bad"),
-        ({"drain": DrainFlag("drained", "new card", "mia", NOW)}, {}, "drain", "drain ended", "good"),
+        ({"drain": DrainFlag("drained", "new card", "mia", NOW)}, {}, "drain",
+         "drain ended, it was drained", "good"),
     ],
 )  # fmt: skip
 def test_health_and_flags(

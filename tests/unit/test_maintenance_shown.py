@@ -6,7 +6,7 @@ from builders import NOW, make_fleet, make_machine, make_offline, make_snapshot
 from fleettui.decide.health import judge_health
 from fleettui.model.clock import day_and_time
 from fleettui.model.flags import MaintenanceChange, MaintenanceResult
-from fleettui.model.snapshot import DrainFlag, MachineSnapshot, MaintenanceFlag
+from fleettui.model.snapshot import DrainFlag, DrainState, MachineSnapshot, MaintenanceFlag
 from fleettui.view.column_cells import health
 from fleettui.view.flags import flag_cells, flag_texts
 from fleettui.view.glyphs import UNICODE
@@ -18,6 +18,8 @@ from fleettui.view.problems import machine_lines
 from fleettui.view.summary import summarize, summary_cells
 
 SWAP = MaintenanceFlag("fan swap", "mia", NOW - 7200)
+
+STATES: tuple[DrainState, DrainState] = ("drained", "running")
 
 
 def chips(flag: MaintenanceFlag) -> list[str]:
@@ -58,13 +60,14 @@ def test_offline_in_maintenance_stays_offline_and_is_expected() -> None:
     assert [code for _, code, _ in judged(make_offline())] == ["ssh_connect"]
 
 
-def test_only_maintenance_makes_an_outage_expected() -> None:
+def test_only_maintenance_and_an_empty_machine_make_an_outage_expected() -> None:
     def tone(snapshot: MachineSnapshot) -> str:
         return health(MachineView(snapshot, NOW, fleet_layout(make_fleet(snapshot), 120)), 14)[0].tone
 
-    drained = make_offline(drain=DrainFlag("drained", "", "mia", NOW - 60))
+    drained, draining = (make_offline(drain=DrainFlag(state, "", "mia", NOW - 60)) for state in STATES)
     swapped = make_offline(maintenance=SWAP)
-    assert (tone(make_offline()), tone(swapped), tone(drained)) == ("bad", "dim", "bad")
+    assert (tone(make_offline()), tone(swapped)) == ("bad", "dim")
+    assert (tone(drained), tone(draining)) == ("dim", "bad")
     other_key = make_snapshot(trust="key_changed", health="offline", maintenance=SWAP)
     assert tone(other_key) == "bad"
 

@@ -1,4 +1,4 @@
-"""Drains in the state file: what comes out is what went in, a change is of one piece, one worker at a time."""
+"""Drains in the state file: what comes out is what went in, a change is one piece, one worker at a time."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_a_flag_is_seen_by_whoever_follows_flags(store: Store) -> None:
     revision, flags = load_flags(store, FLEET)
     assert revision == 1
     drain = flags.drains["ada"]
-    assert drain == DrainFlag("running", "PSU swap", "mia@jump", 100.0, 400.0, "waits", "d1", 1)
+    assert drain == DrainFlag(
+        "running", "PSU swap", "mia@jump", 100.0, 400.0, "waits", "d1", 1, DRAIN.changed_by, DRAIN.changed_at
+    )
     assert (drain.is_overdue(399.0), drain.is_overdue(400.0), drain.is_drained) == (False, True, False)
     assert forget_flags(store, FLEET, ["ada"])
     assert load_flags(store, FLEET)[1].drains == {}

@@ -211,7 +211,7 @@ def test_the_whole_document_of_a_busy_machine() -> None:
                 "interfaces": ["eno1"],
             },
             "maintenance": {"on": False, "reason": None, "by": None, "since": None, "until": None},
-            "drain": {"state": "off", "reason": None, "by": None, "since": None},
+            "drain": dict.fromkeys(("reason", "by", "since", "until", "text")) | {"state": "off"},
             "last_seen": "2026-11-30T14:03:11Z",
             "age_s": 1.0,
             "sources": {
@@ -300,7 +300,7 @@ def test_mig_flags_and_disabled_cards() -> None:
         machine=make_machine(gpus=1, disabled_gpus=(0,)),
         cards=[make_card(mig=(part,))],
         maintenance=MaintenanceFlag("fan swap", "mia", NOW - 60, NOW + 60),
-        drain=DrainFlag("drained", "new card", "tom", NOW),
+        drain=DrainFlag("blocked", "new card", "tom", NOW, NOW + 60, "vllm stays"),
     )
     document = document_of(snapshot)
     assert document["telemetry"]["gpu"][0]["disabled"] is True
@@ -321,7 +321,9 @@ def test_mig_flags_and_disabled_cards() -> None:
         "until": "2026-11-30T14:04:12Z",
     }
     assert document["drain"] == {
-        "state": "drained",
+        "text": "vllm stays",
+        "until": "2026-11-30T14:04:12Z",
+        "state": "blocked",
         "reason": "new card",
         "by": "tom",
         "since": "2026-11-30T14:03:12Z",

@@ -150,7 +150,8 @@ def test_the_summary_counts() -> None:
     assert figures._asdict() == {
         "up": 7, "total": 11, "gpus": 7, "used_mib": figures.used_mib, "free_mib": figures.free_mib,
         "total_mib": figures.total_mib, "copies": 7, "pending": 1, "key_changed": 1, "offline": 1, "stale": 0,
-        "in_maintenance": 1, "expected_offline": 0, "draining": 0, "problems": 1,
+        "in_maintenance": 1, "expected_offline": 0, "draining": 0,
+        "stuck_drains": 0, "drained": 0, "drained_offline": 0, "problems": 1,
     }  # fmt: skip
     assert round(figures.total_mib / 1024) == 24 * 4 + 160 + 122
     assert summarize(make_fleet(make_snapshot(age_s=5)), NOW).stale == 1

@@ -123,7 +123,7 @@ def _offline_event(before: MachineSnapshot, after: MachineSnapshot, now: float) 
     reason = after.reasons[0] if after.reasons else None
     text = reason.text if reason is not None else after.link.error or "does not answer"
     code = reason.code if reason is not None else None
-    is_expected = after.maintenance is not None
+    is_expected = after.is_out_of_service
     details = {
         "from": before.health,
         "to": "offline",
@@ -134,7 +134,8 @@ def _offline_event(before: MachineSnapshot, after: MachineSnapshot, now: float) 
         "expected": is_expected,
     }
     if before.health != "offline":
-        told = f"offline: {text}" + (" (expected: in maintenance)" if is_expected else "")
+        why = "drained" if after.maintenance is None else "in maintenance"
+        told = f"offline: {text}" + (f" (expected: {why})" if is_expected else "")
         severity: EventSeverity = "note" if is_expected else "bad"
         return (Event(now, after.name, "offline", severity, told, details, subject=f"{code} {text}"),)
     was = before.reasons[0] if before.reasons else None
@@ -260,8 +261,8 @@ def _flag_events(
     found = []
     if before.maintenance != after.maintenance:
         found.append(_maintenance_event(after.name, before.maintenance, after.maintenance, now, utc_offset_s))
-    if before.drain != after.drain:
-        found.append(_drain_event(after.name, before.drain, after.drain, now))
+    if before.drain is not after.drain and _told(before.drain) != _told(after.drain):
+        found.append(_drain_event(after.name, before.drain, after.drain, now, utc_offset_s))
     return found
 
 
@@ -285,15 +286,42 @@ def _maintenance_event(
     return Event(at, machine, "maintenance", "note", text, details, flag.by or None, subject)
 
 
-def _drain_event(machine: str, was: DrainFlag | None, flag: DrainFlag | None, now: float) -> Event:
+_DRAIN_SEVERITY: dict[str, EventSeverity] = {"blocked": "bad", "failed": "bad", "drained": "good"}
+
+
+def _told(flag: DrainFlag | None) -> object:
+    """What of a drain is news: not how far its work is, which has a screen of its own."""
     if flag is None:
-        return Event(now, machine, "drain", "good", "drain ended", {"change": "off"}, subject="off")
-    severity: EventSeverity = "bad" if flag.state in ("blocked", "failed") else "note"
-    text = f"drain {flag.state}" + (f': "{flag.reason}"' if flag.reason else "")
-    details = {"change": flag.state, "was": was.state if was is not None else None, "reason": flag.reason}
-    return Event(
-        now, machine, "drain", severity, text, details, flag.by or None, f"{flag.state} {flag.since}"
-    )
+        return None
+    text = flag.text if flag.state in _DRAIN_SEVERITY else ""
+    return flag.id, flag.state, flag.reason, flag.until, text
+
+
+def _drain_event(
+    machine: str, was: DrainFlag | None, flag: DrainFlag | None, now: float, utc_offset_s: int | None
+) -> Event:
+    if flag is None:
+        text = "drain ended" + (f", it was {was.state}" if was is not None else "")
+        details: dict[str, object] = {"change": "off", "was": None if was is None else was.state}
+        return Event(now, machine, "drain", "good", text, details, subject="off")
+    why = flag.text if flag.state in _DRAIN_SEVERITY else ""
+    reason = f'"{flag.reason}"' if flag.reason else ""
+    told = f"{why} ({reason})" if why and reason else why or reason
+    text = f"drain {flag.state}" + (f": {told}" if told else "")
+    until = None if flag.until is None else iso_utc(flag.until)
+    if flag.until is not None and (was is None or was.until != flag.until):
+        text += f", until {day_and_time(flag.until, now, utc_offset_s)}"
+    details = {
+        "change": flag.state,
+        "was": None if was is None else was.state,
+        "reason": flag.reason,
+        "since": iso_utc(flag.since),
+        "until": until,
+        "text": flag.text or None,
+    }
+    severity = _DRAIN_SEVERITY.get(flag.state, "note")
+    subject = f"{flag.state} {flag.since} {flag.text} {flag.until}"
+    return Event(now, machine, "drain", severity, text, details, flag.changed_by or flag.by or None, subject)
 
 
 def _file_event(before: Machine, after: Machine, now: float) -> tuple[Event, ...]:

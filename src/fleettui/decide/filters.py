@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.model.clock import day_and_time
-from fleettui.model.flag_words import maintenance_words
+from fleettui.model.flag_words import drain_words, maintenance_words
 from fleettui.model.route import Rejection, RouteQuery
 from fleettui.model.snapshot import MachineSnapshot
 
@@ -72,16 +71,8 @@ def flag_rejections(snapshot: MachineSnapshot, now: float) -> list[Rejection]:
         found.append(Rejection("maintenance", maintenance_words(flag, now)))
     drain = snapshot.drain
     if drain is not None:
-        suffix = f"{_quoted(drain.reason)} by {drain.by} since {day_and_time(drain.since, now)}"
-        if drain.state == "drained":
-            found.append(Rejection("drained", f"drained{suffix}"))
-        else:
-            found.append(Rejection("draining", f"draining ({drain.state}){suffix}"))
+        found.append(Rejection("drained" if drain.is_drained else "draining", drain_words(drain, now)))
     return found
-
-
-def _quoted(reason: str | None) -> str:
-    return f' "{reason}"' if reason else ""
 
 
 def selector_rejections(snapshot: MachineSnapshot, query: RouteQuery) -> list[Rejection]:

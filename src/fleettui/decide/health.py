@@ -14,7 +14,7 @@ from fleettui.decide.host_reasons import HOST_SOURCES, host_reasons, host_source
 from fleettui.decide.profile_reasons import profile_reasons
 from fleettui.decide.trust_reasons import trust_reason
 from fleettui.model.clock import day_and_time
-from fleettui.model.flag_words import maintenance_words
+from fleettui.model.flag_words import drain_words, maintenance_words
 from fleettui.model.profile import Profile
 from fleettui.model.snapshot import Health, LinkStage, MachineSnapshot, Reason, Severity
 
@@ -59,11 +59,12 @@ def judge_health(
 
 
 def _expected(snapshot: MachineSnapshot, now: float, utc_offset_s: int | None) -> tuple[Reason, ...]:
-    """Offline in maintenance: still offline, but nobody need be alarmed."""
-    flag = snapshot.maintenance
-    if flag is None:
-        return ()
-    return (Reason("note", "expected", f"expected: {maintenance_words(flag, now, utc_offset_s)}"),)
+    """Offline in maintenance or drained: still offline, but nobody need be alarmed."""
+    maintenance, drain = snapshot.maintenance, snapshot.drain
+    words = [] if maintenance is None else [maintenance_words(maintenance, now, utc_offset_s)]
+    if drain is not None and drain.is_drained:
+        words.append(drain_words(drain, now, utc_offset_s))
+    return (Reason("note", "expected", f"expected: {'; '.join(words)}"),) if words else ()
 
 
 def silence_limit_s(interval_s: float) -> float:

@@ -23,8 +23,6 @@ _BYTES_OF_GIB = 1 << 30
 _NO_CAPABILITY = Unknown("the driver does not tell compute capabilities")
 _AMD = Unknown("AMD's cards have no compute capability")
 _OF_ITS_GPU = Unknown("it is its GPU's memory, and counts there")
-_DRAINS = {"running": "draining", "blocked": "draining", "drained": "drained"}
-"""What a drain that is in force is called; one that is planned, failed or cancelled keeps nothing out."""
 
 
 def plan_node(machine: MachineSnapshot, profile: Profile | None = None) -> PlanNode:
@@ -74,8 +72,8 @@ def why_unavailable(machine: MachineSnapshot) -> str:
     """Why nothing is planned on it: a decision of the operator, or one that is waited for."""
     if machine.trust != "approved":
         return machine.trust.replace("_", " ")
-    if machine.drain is not None and machine.drain.state in _DRAINS:
-        return _DRAINS[machine.drain.state]
+    if machine.drain is not None:
+        return "drained" if machine.drain.is_drained else "draining"
     return "" if machine.maintenance is None else "maintenance"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fleettui.fleet.amd_record import AmdRecord
 from fleettui.fleet.closed_link import NotApproved
+from fleettui.fleet.drain_watch import DrainWatch
 from fleettui.fleet.engine_key import read_key
 from fleettui.fleet.engine_record import EngineRecord
 from fleettui.fleet.facts_record import FactsRecord
@@ -15,9 +16,9 @@ from fleettui.model.machine import EngineEndpoint, Machine
 from fleettui.model.profile import Profile
 from fleettui.model.record import replace
 from fleettui.model.snapshot import (
+    DrainFlag,
     LinkStatus,
     MachineSnapshot,
-    DrainFlag,
     MaintenanceFlag,
     Reason,
     SourceStatus,
@@ -55,12 +56,13 @@ class MachineRecord:
         self.maintenance: MaintenanceFlag | None = None
         """What the operator set; never changed by what the machine does."""
         self.drain: DrainFlag | None = None
-        """As it is stored."""
+        """As it is stored; the snapshot has it as the machine shows it."""
         self.profile: Profile | None = None
         """What it was made of when that was measured last."""
         self.link = LinkStatus()
         self.last_seen: float | None = None
         self._verdict = Verdict()
+        self._drain_watch = DrainWatch()
         self._places = Places()
         self.fleet_notes: tuple[Reason, ...] = ()
         """What a look at the whole fleet tells of this machine."""
@@ -186,7 +188,7 @@ class MachineRecord:
             reasons=self._verdict.reasons,
             last_seen=self.last_seen,
             maintenance=self.maintenance,
-            drain=self.drain,
+            drain=None if self.drain is None else self._watch_drain(self.drain, now, utc_offset_s),
             seq=self._seq,
         )
         judged = self._verdict.judge(
@@ -195,6 +197,18 @@ class MachineRecord:
         if not self.fleet_notes or judged.trust != "approved" or judged.health in {"offline", "unknown"}:
             return judged
         return replace(judged, reasons=(*judged.reasons, *self.fleet_notes))
+
+    def _watch_drain(self, stored: DrainFlag, now: float, utc_offset_s: int) -> DrainFlag | None:
+        """The flag with the state that the engines show."""
+        has_found = len(self._engine_list) > len(self.machine.engines)
+        told = [
+            (item.reading, item.source.read_at)
+            for item in self._engine_list
+            if not (has_found and self._stands_aside(item))
+        ]
+        return self._drain_watch.judge(
+            stored, told, self.facts.sockets, self.found, self.last_seen, now, utc_offset_s
+        )
 
     def _statuses(self) -> dict[str, SourceStatus]:
         statuses = {name: source.freeze() for name, source in self._sources.items()}

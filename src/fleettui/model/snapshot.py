@@ -134,6 +134,9 @@ class DrainFlag:
     """Of this drain of the machine."""
     revision: int = 0
     """Grows with every change of the stored flag."""
+    changed_by: str = ""
+    """`user@host`."""
+    changed_at: float = 0.0
 
     @property
     def is_drained(self) -> bool:
@@ -214,6 +217,11 @@ class MachineSnapshot:
             if not isinstance(engine.installed, Unknown)
             for model in engine.installed
         )
+
+    @property
+    def is_out_of_service(self) -> bool:
+        """In maintenance or drained: that it does not answer is no surprise."""
+        return self.maintenance is not None or (self.drain is not None and self.drain.state == "drained")
 
     def age_s(self, now: float) -> float | None:
         """Seconds since the machine was last heard."""

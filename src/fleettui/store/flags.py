@@ -53,8 +53,8 @@ def load_flags(store: Store, machines_dir: str) -> tuple[int, FleetFlags]:
         rows = []
         if store.has_table("drains"):
             rows = connection.execute(
-                "SELECT machine, state, reason, flagged_by, since, until, text, id, revision FROM drains "
-                "WHERE machines_dir = ?",
+                "SELECT machine, state, reason, flagged_by, since, until, text, id, revision, changed_by, "
+                "changed_at FROM drains WHERE machines_dir = ?",
                 (key,),
             ).fetchall()
         drains = {machine: DrainFlag(*values) for machine, *values in rows}

@@ -38,14 +38,14 @@ def machine_name(view: MachineView, width: int) -> Cells:
 
 
 def health(view: MachineView, width: int) -> Cells:
-    """Sign and word; a flag behind them marks maintenance and drain. Offline in maintenance is expected."""
+    """Sign and word; a flag behind them marks maintenance and drain. Offline there is expected."""
     snapshot, glyphs = view.snapshot, view.layout.glyphs
     tone, word, sign = HEALTH_TONES[snapshot.health], snapshot.health, glyphs.of_health(snapshot.health)
     words: str = word
     if snapshot.trust != "approved":
         words = snapshot.trust.replace("_", " ")
         tone = "bad" if snapshot.trust == "key_changed" else "warn" if snapshot.trust == "pending" else "dim"
-    elif word == "offline" and snapshot.maintenance is not None:
+    elif word == "offline" and snapshot.is_out_of_service:
         tone = "dim"
     is_flagged = snapshot.maintenance is not None or snapshot.drain is not None
     if width < 8:
@@ -53,7 +53,8 @@ def health(view: MachineView, width: int) -> Cells:
     cells = (Cell(f"{sign} {words}", tone),)
     if not is_flagged:
         return cells
-    is_overdue = snapshot.maintenance is not None and snapshot.maintenance.is_overdue(view.now)
+    flags = (snapshot.maintenance, snapshot.drain)
+    is_overdue = any(flag is not None and flag.is_overdue(view.now) for flag in flags)
     return (*cells, Cell(f" {glyphs.flag}", "warn" if is_overdue else "accent"))
 
 

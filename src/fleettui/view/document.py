@@ -20,7 +20,7 @@ from fleettui.model.readings import (
     ModelTraits,
 )
 from fleettui.model.residency import cards_of_copy, shares_of
-from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot, MaintenanceFlag
+from fleettui.model.snapshot import DrainFlag, FleetSnapshot, MachineSnapshot, MaintenanceFlag
 from fleettui.model.sockets import FoundEngine
 from fleettui.model.unknown import T, Unknown
 from fleettui.view.figures import is_answering
@@ -67,7 +67,7 @@ def machine_document(snapshot: MachineSnapshot, now: float) -> Document:
         "found_engines": None if snapshot.found is None else [_found(item) for item in snapshot.found],
         "system": _system(snapshot),
         "maintenance": maintenance_document(snapshot.maintenance),
-        "drain": _drain(snapshot),
+        "drain": drain_document(snapshot.drain),
         "last_seen": _time(snapshot.last_seen),
         "age_s": _age(snapshot.age_s(now)),
         "sources": {
@@ -228,11 +228,18 @@ def maintenance_document(flag: MaintenanceFlag | None) -> Document:
     }
 
 
-def _drain(snapshot: MachineSnapshot) -> Document:
-    flag = snapshot.drain
+def drain_document(flag: DrainFlag | None) -> Document:
+    """The `drain` of a machine; `off` without a flag."""
     if flag is None:
-        return {"state": "off", "reason": None, "by": None, "since": None}
-    return {"state": flag.state, "reason": flag.reason, "by": flag.by, "since": _time(flag.since)}
+        return {"state": "off", "reason": None, "by": None, "since": None, "until": None, "text": None}
+    return {
+        "state": flag.state,
+        "reason": flag.reason,
+        "by": flag.by,
+        "since": _time(flag.since),
+        "until": _time(flag.until),
+        "text": flag.text or None,
+    }
 
 
 def _time(epoch_s: float | None) -> str | None:

@@ -30,8 +30,8 @@ def flag_cells(
     detail: Detail = "full",
     reason_width: int | None = None,
 ) -> list[Cells]:
-    """One group of cells for each flag; a maintenance past its time wants a look. A reason is cut to
-    `reason_width` columns."""
+    """One group of cells for each flag; one past its time wants a look, and a drain that is stuck. A reason
+    is cut to `reason_width` columns."""
     chips = _chips(snapshot, now, detail, reason_width)
     return [(Cell(f"{glyphs.flag} {text}", tone),) for text, tone in chips]
 
@@ -72,9 +72,19 @@ def _chips(
             text += _time_left(maintenance, now)
         found.append((text, "warn" if maintenance.is_overdue(now) else "accent"))
     if drain is not None:
-        word = "drained" if drain.state == "drained" else f"drain {drain.state}"
-        found.append((f"{word}{_why(drain, now, detail, reason_width)}", "accent"))
+        text = f"{drain_word(drain)}{_why(drain, now, detail, reason_width)}"
+        if detail != "bare":
+            text += _time_left(drain, now)
+        if detail == "full" and drain.text:
+            text += f": {clean(drain.text)}"
+        is_stuck = drain.state in ("blocked", "failed")
+        found.append((text, "warn" if is_stuck or drain.is_overdue(now) else "accent"))
     return found
+
+
+def drain_word(flag: DrainFlag) -> str:
+    """`drained`, `drain running`."""
+    return "drained" if flag.is_drained else f"drain {flag.state}"
 
 
 def _why(flag: MaintenanceFlag | DrainFlag, now: float, detail: Detail, reason_width: int | None) -> str:
@@ -87,7 +97,7 @@ def _why(flag: MaintenanceFlag | DrainFlag, now: float, detail: Detail, reason_w
     return f"{text} {clean(flag.by)}, {duration(now - flag.since)}" if detail == "full" else text
 
 
-def _time_left(flag: MaintenanceFlag, now: float) -> str:
+def _time_left(flag: MaintenanceFlag | DrainFlag, now: float) -> str:
     if flag.until is None:
         return ""
     left = flag.until - now

@@ -10,6 +10,7 @@ from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.view.figures import is_answering
+from fleettui.view.flags import drain_word
 
 HoldingState = Literal[
     "on_gpu",  # loaded, wholly on the GPU
@@ -175,7 +176,7 @@ def flag_word(snapshot: MachineSnapshot) -> str:
     if snapshot.maintenance is not None:
         return "maintenance"
     if snapshot.drain is not None:
-        return "drained" if snapshot.drain.state == "drained" else f"drain {snapshot.drain.state}"
+        return drain_word(snapshot.drain)
     return ""
 
 

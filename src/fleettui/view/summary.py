@@ -30,13 +30,19 @@ class FleetSummary(NamedTuple):
     pending: int
     key_changed: int
     offline: int
-    """In maintenance too: see `expected_offline`."""
+    """In maintenance or drained too: see `expected_offline`."""
     stale: int
     """Up, but heard longer than two intervals ago."""
     in_maintenance: int
     expected_offline: int
-    """Offline and in maintenance: nobody need be alarmed."""
+    """Offline and in maintenance or drained: nobody need be alarmed."""
     draining: int
+    """Flagged and not empty yet."""
+    stuck_drains: int
+    """Of them blocked or failed."""
+    drained: int
+    drained_offline: int
+    """Offline, drained and not in maintenance, which counts it already."""
     problems: int
     """In machine files."""
 
@@ -54,6 +60,7 @@ def summarize(fleet: FleetSnapshot, now: float) -> FleetSummary:
     """Count everything once."""
     up = [item for item in fleet.machines if is_answering(item)]
     offline = [item for item in fleet.machines if item.trust == "approved" and item.health == "offline"]
+    drains = [item.drain for item in fleet.machines if item.drain is not None]
     used = free = total = gpus = 0
     for snapshot in up:
         sums = vram_sum(snapshot)
@@ -74,8 +81,11 @@ def summarize(fleet: FleetSnapshot, now: float) -> FleetSummary:
         offline=len(offline),
         stale=sum((item.age_s(fleet.judged_at(now)) or 0.0) > 2 * fleet.interval_s for item in up),
         in_maintenance=sum(item.maintenance is not None for item in fleet.machines),
-        expected_offline=sum(item.maintenance is not None for item in offline),
-        draining=sum(item.drain is not None for item in fleet.machines),
+        expected_offline=sum(item.is_out_of_service for item in offline),
+        draining=sum(not drain.is_drained for drain in drains),
+        stuck_drains=sum(drain.state in ("blocked", "failed") for drain in drains),
+        drained=sum(drain.is_drained for drain in drains),
+        drained_offline=sum(item.is_out_of_service and item.maintenance is None for item in offline),
         problems=len(fleet.problems),
     )
 
@@ -102,15 +112,22 @@ def summary_parts(
     parts.append(SummaryPart("copies", (Cell(count(figures.copies, "copy", "copies")),), 4))
     alarming = figures.offline - figures.expected_offline
     flagged = f"{figures.in_maintenance} in maintenance"
-    if figures.expected_offline:
-        flagged += f" ({figures.expected_offline} offline)"
+    maintained = figures.expected_offline - figures.drained_offline
+    if maintained:
+        flagged += f" ({maintained} offline)"
+    draining, drained = f"{figures.draining} draining", f"{figures.drained} drained"
+    if figures.stuck_drains:
+        draining += f" ({figures.stuck_drains} stuck)"
+    if figures.drained_offline:
+        drained += f" ({figures.drained_offline} offline)"
     concerns: list[tuple[str, int, str, Tone]] = [
         ("offline", alarming, f"{alarming} offline", "bad"),
         ("key_changed", figures.key_changed, f"{count(figures.key_changed, 'key')} changed", "bad"),
         ("pending", figures.pending, f"{figures.pending} pending", "warn"),
         ("stale", figures.stale, f"{figures.stale} stale", "warn"),
         ("maintenance", figures.in_maintenance, flagged, "accent"),
-        ("drain", figures.draining, f"{figures.draining} draining or drained", "accent"),
+        ("draining", figures.draining, draining, "warn" if figures.stuck_drains else "accent"),
+        ("drained", figures.drained, drained, "accent"),
         ("problems", figures.problems, f"{count(figures.problems, 'problem')} in files", "bad"),
     ]
     parts += [SummaryPart(key, (Cell(text, tone),), 2) for key, number, text, tone in concerns if number]

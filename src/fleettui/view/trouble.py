@@ -37,11 +37,11 @@ def trust_steps(snapshot: MachineSnapshot) -> tuple[str, ...]:
 
 def _offline_cells(view: MachineView, width: int) -> Cells:
     snapshot = view.snapshot
-    is_expected = snapshot.maintenance is not None
+    is_expected = snapshot.is_out_of_service
     text = snapshot.reasons[0].text if snapshot.reasons else snapshot.link.error or "does not answer"
     tail = next_try_text(view)
     if is_expected:
-        tail = f"; expected: in maintenance{tail}"
+        tail = f"; expected: {outage_word(snapshot)}{tail}"
     text, room = clean(text), width - len(tail)
     if cell_width(text) > room and snapshot.link.address:
         text = text.removeprefix(
@@ -53,6 +53,11 @@ def _offline_cells(view: MachineView, width: int) -> Cells:
             return (first,)
         return (*fit_cells((first,), room, "left", view.layout.glyphs.ellipsis), Cell(tail, "dim"))
     return (first, Cell(tail, "dim"))
+
+
+def outage_word(snapshot: MachineSnapshot) -> str:
+    """Why nobody need be alarmed: `in maintenance` or `drained`."""
+    return "drained" if snapshot.maintenance is None else "in maintenance"
 
 
 def next_try_text(view: MachineView) -> str:

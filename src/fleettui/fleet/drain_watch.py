@@ -1,0 +1,99 @@
+"""Follows whether a machine with a drain flag is empty: after two polls that say so it is drained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fleettui.decide.drained import drained, is_empty, loaded_again, refilled
+from fleettui.model.readings import EngineReading
+from fleettui.model.snapshot import DrainFlag
+from fleettui.model.sockets import FoundEngine, SocketsReading
+
+EMPTY_POLLS = 2
+Told = tuple[EngineReading | None, float | None]
+"""What an engine said (None: nothing yet), and when it answered last."""
+
+
+class DrainWatch:
+    """Of one machine. What it cannot see (offline, an engine without answer) changes nothing."""
+
+    def __init__(self) -> None:
+        self._stored: DrainFlag | None = None
+        self._shown: DrainFlag | None = None
+        self._empty_polls = 0
+        self._counted_at = 0.0
+        """The oldest answer of the poll that was counted last."""
+        self._names: tuple[str, ...] = ()
+        """What is loaded again on a drained machine."""
+        self._full_since = 0.0
+
+    def judge(
+        self,
+        stored: DrainFlag | None,
+        told: Sequence[Told],
+        sockets: SocketsReading | None,
+        found: tuple[FoundEngine, ...] | None,
+        heard_at: float | None,
+        now: float,
+        utc_offset_s: int,
+    ) -> DrainFlag | None:
+        """The flag with the state that the machine shows; the same object while nothing changes.
+
+        `told`: of every engine that is asked; `heard_at`: when the machine was heard last, which dates
+        engines that are down.
+        """
+        if stored is None:
+            self._stored = self._shown = None
+            return None
+        if stored is not self._stored and stored != self._stored:
+            self._begin(stored)
+        names = self._loaded_again(stored, told)
+        if names:
+            self._note_copies(stored, names, told, now, utc_offset_s)
+        elif self._is_new_poll(told, heard_at):
+            is_over = is_empty([item for item, _ in told if item is not None], sockets, found)
+            self._empty_polls = self._empty_polls + 1 if is_over else 0
+            if self._empty_polls == EMPTY_POLLS:
+                self._names = ()
+                self._shown = stored if stored.is_drained else drained(stored)
+        return self._shown
+
+    def _begin(self, stored: DrainFlag) -> None:
+        self._stored = self._shown = stored
+        self._empty_polls, self._counted_at = 0, stored.changed_at
+        self._names = ()
+
+    @staticmethod
+    def _loaded_again(stored: DrainFlag, told: Sequence[Told]) -> tuple[str, ...]:
+        """An answer from before the flag became what it is says nothing against it."""
+        return tuple(
+            name
+            for item, at in told
+            if item is not None and at is not None and at > stored.changed_at
+            for name in loaded_again(item)
+        )
+
+    def _note_copies(
+        self, stored: DrainFlag, names: tuple[str, ...], told: Sequence[Told], now: float, utc_offset_s: int
+    ) -> None:
+        self._empty_polls = 0
+        if not stored.is_drained:
+            self._shown = stored
+        elif names != self._names:
+            if not self._names:
+                self._full_since = max(at for _, at in told if at is not None)
+            self._names = names
+            self._shown = refilled(stored, names, self._full_since, now, utc_offset_s)
+
+    def _is_new_poll(self, told: Sequence[Told], heard_at: float | None) -> bool:
+        """Every engine was asked again since the last poll that counted."""
+        oldest = None
+        for item, at in told:
+            moment = heard_at if item is not None and item.state == "down" else at
+            if item is None or moment is None or moment <= self._counted_at:
+                return False
+            oldest = moment if oldest is None else min(oldest, moment)
+        if oldest is None:
+            return False
+        self._counted_at = oldest
+        return True
