@@ -99,6 +99,10 @@ class DrainOptions:
     """Classes of FORCED_CLASSES that may end without a resident copy."""
     targets: tuple[str, ...] = ()
     """Only these machines; empty: all."""
+    serial: int = 0
+    """How many of the machines that were started together are worked on at once; 0: all."""
+    skips: tuple[str, ...] = ()
+    """Names of models that are left where they are; the drain then ends as blocked."""
 
 
 @dataclass(frozen=True, slots=True)
