@@ -10,9 +10,10 @@ from dataclasses import fields
 import pytest
 
 from fleettui.demo.clock import DemoClock
-from fleettui.demo.engine_api import JSON_TYPE, EngineApi
+from fleettui.demo.engine_api import EngineApi
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.probe_answers import answer_section
+from fleettui.demo.replies import JSON_TYPE
 from fleettui.demo.simulation import Simulation
 from fleettui.model.unknown import Unknown
 from fleettui.probes.clock import find_skew_s

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fleettui.demo.control import run_command
+from fleettui.demo.fleet_plan import SIDES
 from fleettui.demo.server import DEFAULT_START_S, DemoServer, DemoSettings
 from fleettui.demo.simulation import DEFAULT_MACHINES, DEFAULT_SEED
 
@@ -51,6 +52,8 @@ def parse_arguments(arguments: list[str]) -> tuple[DemoSettings, argparse.Namesp
     )
     parser.add_argument("--hold-connections", action="append", default=[], metavar="NAME",
                         help="accept connections and never answer")  # fmt: skip
+    parser.add_argument("--beside", action="append", default=[], metavar="NAME=KIND",
+                        help=f"one more engine on a machine: {', '.join(SIDES)}")  # fmt: skip
     parser.add_argument("--temporary", action="store_true", help="remove the directory at the end")
     parser.add_argument("--parent", type=int, metavar="PID", help="end when this process is gone")
     parsed = parser.parse_args(arguments)
@@ -58,6 +61,9 @@ def parse_arguments(arguments: list[str]) -> tuple[DemoSettings, argparse.Namesp
         parser.error("--speed must be above 0; use --frozen for a fleet that stands still")
     if parsed.cards_each is not None and not 1 <= parsed.cards_each <= 16:
         parser.error("--cards-each must be 1 to 16")
+    beside = [(name, kind) for name, _, kind in (text.partition("=") for text in parsed.beside)]
+    if any(kind not in SIDES for _, kind in beside):
+        parser.error(f"--beside wants NAME=KIND, kind one of {', '.join(SIDES)}")
     settings = DemoSettings(
         parsed.directory.absolute(),
         parsed.machines,
@@ -70,6 +76,7 @@ def parse_arguments(arguments: list[str]) -> tuple[DemoSettings, argparse.Namesp
         frozenset(parsed.pending),
         frozenset(parsed.no_forwarding),
         frozenset(parsed.hold_connections),
+        tuple(beside),
     )
     return settings, parsed
 

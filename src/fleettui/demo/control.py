@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from fleettui.demo import disturbances
 from fleettui.demo.engine_requests import keep_alive_seconds
 from fleettui.demo.engine_texts import find_model, loaded_models
 from fleettui.demo.scheduler import Request
@@ -12,8 +13,8 @@ from fleettui.demo.server import DemoMachine, DemoServer
 
 HELP = (
     "stop M | start M | hold M | release M | advance SECONDS | load M MODEL [KEEP_ALIVE] [NUM_CTX] | "
-    "unload M MODEL | ask M MODEL SECONDS | busy M on|off | forwarding M on|off | engine M on|off|silent | "
-    "state [M] | quit"
+    "unload M MODEL | ask M MODEL SECONDS | busy M on|off | forwarding M on|off | "
+    f"engine M on|off|silent|dead | {disturbances.HELP} | state [M] | quit"
 )
 
 
@@ -28,7 +29,7 @@ async def run_command(server: DemoServer, line: str, stop: asyncio.Event) -> dic
         if not words:
             raise CommandError(f"empty command; there are: {HELP}")
         return {"ok": True} | await _run(server, words[0], words[1:], stop)
-    except (CommandError, ValueError, IndexError) as error:
+    except (CommandError, ValueError, IndexError, TypeError) as error:
         return {"ok": False, "error": str(error) or f"usage: {HELP}"}
 
 
@@ -48,6 +49,8 @@ async def _run(server: DemoServer, verb: str, words: list[str], stop: asyncio.Ev
         raise CommandError(f"no machine named {words[0] if words else '?'}; commands: {HELP}")
     machine = server.machines[words[0]]
     machine.simulated.advance_to(server.clock.now())
+    if verb in disturbances.VERBS:
+        return await disturbances.disturb(machine, verb, words[1:]) | _state(server, machine)
     await _run_on_machine(server, machine, verb, words[1:])
     return _state(server, machine)
 
@@ -74,10 +77,13 @@ async def _run_on_machine(server: DemoServer, machine: DemoMachine, verb: str, w
 
 
 async def _switch_engine(machine: DemoMachine, to: str) -> None:
-    """Of a machine that is up: its engine listens, refuses connections, or keeps them and says nothing."""
-    if machine.presence != "up" or to not in ("on", "off", "silent"):
-        raise CommandError(f"{machine.name} is {machine.presence}; usage: engine M on|off|silent")
+    """Of a machine that is up: its engine listens, refuses connections, keeps them and says nothing, or
+    has died with all its copies."""
+    if machine.presence != "up" or to not in ("on", "off", "silent", "dead"):
+        raise CommandError(f"{machine.name} is {machine.presence}; usage: engine M on|off|silent|dead")
     machine.engine.close(is_silent=to == "silent")
+    if to == "dead":
+        machine.simulated.scheduler.lose_everything(machine.simulated.now)
     if to == "on":
         await machine.engine.open()
 

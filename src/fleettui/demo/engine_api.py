@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable
-from dataclasses import dataclass
 from typing import Any
 
 from fleettui.demo.clock import DemoClock
@@ -24,41 +23,18 @@ from fleettui.demo.engine_texts import (
 )
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.models import ModelSpec
+from fleettui.demo.pulling import Pulls
+from fleettui.demo.replies import (
+    TEXT_TYPE,
+    Answer,
+    Reply,
+    StreamedReply,
+    error_reply,
+    json_reply,
+)
 from fleettui.demo.scheduler import BUSY_TEXT, Request
 
-JSON_TYPE = "application/json; charset=utf-8"
-NDJSON_TYPE = "application/x-ndjson"
-TEXT_TYPE = "text/plain; charset=utf-8"
-TOKENS_S = 30.0
 WAIT_SLICE_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One whole answer."""
-
-    body: bytes
-    status: int = 200
-    content_type: str = JSON_TYPE
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedReply:
-    """An answer in lines; leaving the iterator early ends the request."""
-
-    lines: AsyncIterator[bytes]
-
-
-Answer = Reply | StreamedReply
-
-
-def json_reply(value: Any, status: int = 200) -> Reply:
-    """Compact JSON, as Go writes it."""
-    return Reply(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(), status)
-
-
-def error_reply(status: int, text: str) -> Reply:
-    return json_reply({"error": text}, status)
 
 
 class EngineApi:
@@ -67,6 +43,7 @@ class EngineApi:
     def __init__(self, machine: SimulatedMachine, clock: DemoClock):
         self.machine = machine
         self.clock = clock
+        self._pulls = Pulls(machine, clock)
 
     def answer(self, method: str, path: str, body: bytes) -> Answer | Awaitable[Answer]:
         """The answer, or an awaitable of it where a model must be loaded first."""
@@ -74,6 +51,10 @@ class EngineApi:
         path = path.partition("?")[0]
         if method in ("GET", "HEAD"):
             return self.read(path)
+        if method == "POST" and path == "/api/pull":
+            return self._pulls.answer(body)
+        if method == "DELETE" and path == "/api/delete":
+            return self._pulls.delete(body)
         if method == "POST" and path in (
             "/api/show",
             "/api/generate",
@@ -146,7 +127,7 @@ class EngineApi:
         return self._talk(request, name, is_chat, words, asked.get("stream") is not False)
 
     def _work_s(self, words: int) -> float:
-        return 0.0 if self.machine.scheduler.is_instant else words / TOKENS_S
+        return 0.0 if self.machine.scheduler.is_instant else words / self.machine.tokens_s
 
     def _later(self, model: ModelSpec) -> None:
         """The reply comes before the unload: the runner ends with the next event."""

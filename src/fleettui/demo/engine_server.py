@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from email.utils import formatdate
 
 from fleettui.demo.clock import DemoClock
-from fleettui.demo.engine_api import NDJSON_TYPE, Answer, EngineApi, Reply, StreamedReply
+from fleettui.demo.engine_api import EngineApi
 from fleettui.demo.listeners import BACKLOG, LoopbackPort
 from fleettui.demo.machine import SimulatedMachine
+from fleettui.demo.replies import NDJSON_TYPE, Answer, Reply, StreamedReply
 from fleettui.demo.side_api import SideApi
 
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 500: "Internal Server Error",

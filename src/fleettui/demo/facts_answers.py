@@ -123,7 +123,8 @@ def _cpuinfo(machine: SimulatedMachine, now: float) -> str:
 
 
 def _boot_and_cpus(machine: SimulatedMachine, now: float) -> str:
-    digest = sha256(f"boot {machine.plan.name}".encode()).hexdigest()
+    again = f" {machine.boots}" if machine.boots else ""
+    digest = sha256(f"boot {machine.plan.name}{again}".encode()).hexdigest()
     boot = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
     cpus = f"0-{machine.plan.host.threads - 1}"
     return f"boot {boot}\nonline {cpus}\nallowed {cpus}\ncontainer \ncgroup 0::/init.scope\n"
@@ -206,6 +207,7 @@ def sockets_text(
         *(
             f"00000000:{served.port:04X} {count + served.running + served.waiting}"
             for served, count in zip(machine.served, sides, strict=False)
+            if served.is_up
         ),
     ]
     return "".join(f"{row}\n" for row in (*rows, len(rows))).encode()
@@ -218,7 +220,7 @@ def _servers(machine: SimulatedMachine, now: float) -> str:
         f"{runner.pid:>7} {serving:>7} {runner_command(runner)}"
         for runner in machine.scheduler.runners.values()
     ]
-    rows += [f"{served.pid:>7} {1:>7} {served.command}" for served in machine.served]
+    rows += [f"{served.pid:>7} {1:>7} {served.command}" for served in machine.served if served.is_up]
     return "".join(f"{row}\n" for row in rows)
 
 

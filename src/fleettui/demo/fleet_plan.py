@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -65,12 +66,22 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
-class SideEngine:
-    """A server beside Ollama that serves one model, given at its start."""
+class RoutedModel:
+    """One model of a server that starts another one for each."""
 
-    kind: Literal["vllm", "llamacpp"]
+    name: str
+    mib: int
+    load_s: float
+    context: int = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class SideEngine:
+    """A server beside Ollama. It serves one model, given at its start, or those of `models` by turns."""
+
+    kind: Literal["vllm", "llamacpp", "llamaswap"]
     model: str
-    """As its clients call it."""
+    """As its clients call it; empty where there are `models`."""
     context: int
     slots: int
     """Requests it works on at once."""
@@ -82,6 +93,8 @@ class SideEngine:
     mib: int = 0
     """Of the card."""
     ram_mib: int = 2048
+    models: tuple[RoutedModel, ...] = ()
+    """Of llama.cpp's router and of llama-swap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +236,18 @@ def _fips() -> MachinePlan:
 
 FIRST_MACHINES = (_ada, _bora, _cleo, _dora, _spark, _app_host, _enno, _fips)
 
+ROUTED = (
+    RoutedModel("qwen2.5-coder-1.5b", 2210, 2.4),
+    RoutedModel("phi-4-mini", 4630, 3.1, 16384),
+    RoutedModel("gemma-3-4b", 5120, 3.6),
+)
+SIDES: dict[str, SideEngine] = {
+    "vllm": SideEngine("vllm", "Qwen/Qwen3-8B", 32768, 64, 7, 12, "0.32.0", 0, 11_000, 6144),
+    "router": SideEngine("llamacpp", "", 8192, 2, 14, 6, "b9812-c1f3e04", 0, models=ROUTED),
+    "swap": SideEngine("llamaswap", "", 8192, 2, 14, 6, "v201", 0, models=ROUTED),
+}
+"""Engines that a test can put beside those of a machine."""
+
 RACKS: tuple[tuple[HostKind, CardKind, int, tuple[str, ...]], ...] = (
     (hw.RACK_SERVER, hw.H100_80, 8, ("gpt-oss:120b", "llama3.3:70b", "qwen3:32b", "qwen3-coder:30b")),
     (
@@ -253,8 +278,13 @@ def _rack_machine(number: int, seed: int) -> MachinePlan:
     )  # fmt: skip
 
 
-def plan_fleet(machines: int, seed: int, cards_each: int | None = None) -> tuple[MachinePlan, ...]:
-    """Plans of the first `machines` machines; `cards_each` gives every machine with cards that many."""
+def plan_fleet(
+    machines: int, seed: int, cards_each: int | None = None, beside: Sequence[tuple[str, str]] = ()
+) -> tuple[MachinePlan, ...]:
+    """Plans of the first `machines` machines; `cards_each` gives every machine with cards that many.
+
+    `beside`: machine and key of SIDES, for engines that the fleet has not by itself.
+    """
     if not 1 <= machines <= MAX_MACHINES:
         raise ValueError(f"the demo fleet has 1 to {MAX_MACHINES} machines, not {machines}")
     plans = [make() for make in FIRST_MACHINES[:machines]]
@@ -264,4 +294,8 @@ def plan_fleet(machines: int, seed: int, cards_each: int | None = None) -> tuple
             plan if not plan.cards or plan.is_unified else replace(plan, cards=(plan.cards[0],) * cards_each)
             for plan in plans
         ]
-    return tuple(plans)
+    for name, _ in beside:
+        if name not in {plan.name for plan in plans}:
+            raise ValueError(f"no machine named {name} in this fleet")
+    more = {name: tuple(SIDES[side] for named, side in beside if named == name) for name, _ in beside}
+    return tuple(replace(plan, sides=(*plan.sides, *more.get(plan.name, ()))) for plan in plans)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from random import Random
 
@@ -11,12 +11,14 @@ from fleettui.demo.fleet_plan import MachinePlan
 from fleettui.demo.gauges import CardGauge, HostCounters
 from fleettui.demo.hardware import GIB, MIB
 from fleettui.demo.memory_pool import CUDA_CONTEXT_BYTES, MemoryPool
-from fleettui.demo.models import CATALOG, file_bytes
+from fleettui.demo.models import CATALOG, ModelSpec, file_bytes
+from fleettui.demo.routed_models import make_served
 from fleettui.demo.scheduler import Request, Runner, Scheduler
 from fleettui.demo.served_model import ServedModel
 
 STEP_S = 1.0
 """Simulated seconds between two movements of the needles."""
+TOKENS_S = 30.0
 RUNNER_HOST_BYTES = 900 * MIB
 """Main memory of a runner whose model lies on cards."""
 
@@ -37,11 +39,17 @@ class SimulatedMachine:
     """One machine of the simulated fleet; `advance_to` moves it on in simulated seconds."""
 
     def __init__(self, plan: MachinePlan, seed: int, *, has_traffic: bool = True, is_instant: bool = False):
-        self.plan = plan
+        self.plan = self.first_plan = plan
         self.now = 0.0
         self.has_traffic = has_traffic
         self.is_busy_forced = False
         """The engine answers 503 to every request that needs a model."""
+        self.tokens_s = TOKENS_S
+        """Of one request."""
+        self.clinging: dict[str, int] = {}
+        """Model -> how often a client still asks for it as soon as it is gone; below 0: always."""
+        self.boots = 0
+        """Times that its power was lost."""
         self._rng = Random(f"{seed} {plan.name}")
         self._steps = 0
         self._salt = len(plan.name)
@@ -50,8 +58,8 @@ class SimulatedMachine:
         self.card_uuids = [card_uuid(plan.name, card) for card in range(len(plan.cards))]
         self.foreign_pids = [self.new_pid() for _ in plan.foreign]
         # Randomness and numbers of their own: the rest of the machine lives as it would without them.
-        self.served = [
-            ServedModel(side, Random(f"{seed} {plan.name} {side.kind}"), 1_300 + 7 * place)
+        self.served: list[ServedModel] = [
+            make_served(side, Random(f"{seed} {plan.name} {side.kind}"), 1_300 + 7 * place)
             for place, side in enumerate(plan.sides)
         ]
         self.counters = HostCounters(plan.host, self._rng.uniform(2, 90) * 86_400)
@@ -60,12 +68,40 @@ class SimulatedMachine:
         self.scheduler = Scheduler(
             self._pool(), plan.keep_alive_s, plan.context, self.new_pid, is_instant=is_instant
         )
+        self.take_sides_memory()
         self._start()
 
     def new_pid(self) -> int:
         """The next process id, with the gaps that other programs leave."""
         self._next_pid += self._rng.randint(3, 900)
         return self._next_pid
+
+    def take_sides_memory(self) -> None:
+        """What engines beside Ollama hold of the cards now is not Ollama's to give."""
+        held: dict[int, int] = {}
+        for process in self.plan.foreign:
+            held[process.card] = held.get(process.card, 0) + process.mib * MIB
+        for served in self.served:
+            if served.plan.card is not None and served.mib:
+                held[served.plan.card] = held.get(served.plan.card, 0) + served.mib * MIB
+        self.scheduler.pool.foreign = held
+
+    def install(self, model: ModelSpec, *, is_there: bool = True) -> None:
+        """The model's files come to the disk, or leave it."""
+        others = tuple(name for name in self.plan.installed if name != model.name)
+        self.plan = replace(self.plan, installed=(*others, model.name) if is_there else others)
+
+    def lose_power(self) -> None:
+        """All that ran is gone; counters start anew with the next boot."""
+        self.scheduler.lose_everything(self.now)
+        for served in self.served:
+            served.is_up = True
+            served.lose_everything()
+        self.take_sides_memory()
+        self.boots += 1
+        counters = self.counters
+        counters.booted_s, counters.busy_jiffies = -self.now, 0.0
+        counters.rx_bytes = counters.tx_bytes = 0.0
 
     def new_salt(self) -> int:
         """Three digits for a time stamp, apart from the simulation's own randomness."""
@@ -81,13 +117,7 @@ class SimulatedMachine:
         if plan.is_unified:
             return MemoryPool([ram], ram, is_unified=True)
         cards = [(kind.total_mib - kind.reserved_mib - kind.idle_mib) * MIB for kind in plan.cards]
-        pool = MemoryPool(cards, ram)
-        for process in plan.foreign:
-            pool.foreign[process.card] = pool.foreign.get(process.card, 0) + process.mib * MIB
-        for side in plan.sides:
-            if side.card is not None:
-                pool.foreign[side.card] = pool.foreign.get(side.card, 0) + side.mib * MIB
-        return pool
+        return MemoryPool(cards, ram)
 
     def _start(self) -> None:
         """Brings the resident copies in as if loaded long ago, then settles the needles."""
@@ -127,6 +157,8 @@ class SimulatedMachine:
         """One step of the needles and of the clients."""
         if self.has_traffic:
             self._ask_as_clients()
+        if self.clinging:
+            self._ask_again()
         for served in self.served:
             served.step(self.now, STEP_S, self.has_traffic)
         for card, gauge in enumerate(self.cards):
@@ -153,6 +185,15 @@ class SimulatedMachine:
         if runner is not None and math.isinf(runner.keep_alive_s):
             keep_alive = None
         self.scheduler.submit(Request(CATALOG[name], keep_alive_s=keep_alive, work_s=work), self.now)
+
+    def _ask_again(self) -> None:
+        """Clients who want a model back as soon as it is gone."""
+        asked = [request.model.name for request in self.scheduler.waiting]
+        for name, times in self.clinging.items():
+            is_there = CATALOG[name].blob_digest in self.scheduler.runners
+            if times and not is_there and name not in asked:
+                self.clinging[name] = times - 1
+                self.scheduler.submit(Request(CATALOG[name], work_s=1.0), self.now)
 
     # --- what it shows
 
@@ -217,17 +258,17 @@ class SimulatedMachine:
                 CardProcess(process.card, pid, process.user, process.command, process.name, process.mib)
             )
         for served in self.served:
-            if served.plan.card is not None:
+            if served.plan.card is not None and served.mib:
                 found.append(
-                    CardProcess(served.plan.card, served.pid, "vllm", served.command, "/opt/vllm/bin/python",
-                                served.plan.mib)
+                    CardProcess(served.plan.card, served.pid, served.user, served.command, served.program,
+                                served.mib)
                 )  # fmt: skip
         return found
 
     def ram_used_bytes(self) -> int:
         """Main memory that is not available: system, runners, parts of models outside VRAM."""
         used = self.base_ram_bytes + len(self.plan.foreign) * 2 * GIB
-        used += sum(side.ram_mib for side in self.plan.sides) * MIB
+        used += sum(served.plan.ram_mib for served in self.served if served.is_up) * MIB
         for runner in self.scheduler.runners.values():
             share = runner.loaded_share(self.now)
             used += RUNNER_HOST_BYTES + int(runner.placement.ram_bytes * share)

@@ -13,6 +13,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fleettui.demo.hardware import GIB
+from fleettui.demo.load_faults import (
+    LOST_TEXT,
+    OOM_TEXT,
+    STALL_LIMIT_S,
+    STALL_TEXT,
+    EngineFaults,
+    FaultKind,
+    Residency,
+    new_history,
+)
 from fleettui.demo.memory_pool import MemoryPool, Placement
 from fleettui.demo.models import ModelSpec, file_bytes
 
@@ -40,6 +50,10 @@ class Runner:
     last_finish: float | None = None
     active: list[Request] = field(default_factory=list)
     is_ready: bool = False
+    failure: str = ""
+    """What its load ends with instead of a copy."""
+    is_hung: bool = False
+    """It was told to go and stays."""
 
     @property
     def is_busy(self) -> bool:
@@ -98,6 +112,8 @@ class Scheduler:
     runners: dict[str, Runner] = field(default_factory=dict)
     """By blob digest: tags that share a file share a runner."""
     waiting: deque[Request] = field(default_factory=deque)
+    faults: EngineFaults = field(default_factory=EngineFaults)
+    history: deque[Residency] = field(default_factory=new_history)
 
     @property
     def max_runners(self) -> int:
@@ -142,6 +158,18 @@ class Scheduler:
         if runner is not None:
             runner.keep_alive_s = 0.0
 
+    def lose_everything(self, now: float) -> None:
+        """The engine died, or its machine: no copy and no request is left, all memory is back."""
+        requests = [*self.waiting, *(item for runner in self.runners.values() for item in runner.active)]
+        for request in requests:
+            request.state, request.error = "failed", LOST_TEXT
+        for runner in self.runners.values():
+            self._note(runner, now, is_resident=False)
+        self.waiting.clear()
+        self.runners.clear()
+        self.pool.taken.clear()
+        self.pool.releasing.clear()
+
     def next_event_at(self) -> float:
         """Simulated seconds of the next thing that happens by itself."""
         times = [release.at for release in self.pool.releasing]
@@ -150,7 +178,7 @@ class Scheduler:
                 times.append(runner.ready_at)
             elif runner.active:
                 times.append(min(request.finish_at for request in runner.active))
-            else:
+            elif not runner.is_hung:
                 times.append(runner.expires_at)
         return min(times, default=math.inf)
 
@@ -164,19 +192,37 @@ class Scheduler:
         is_changed = self.pool.release_until(now)
         for runner in list(self.runners.values()):
             if not runner.is_ready and runner.ready_at <= now:
-                runner.is_ready = is_changed = True
-                runner.last_finish = runner.ready_at
-                for request in runner.active:
-                    self._run(request, now)
+                is_changed = True
+                if runner.failure:
+                    self._fail_load(runner, now)
+                    continue
+                self._become_ready(runner, now)
             for request in [item for item in runner.active if item.finish_at <= now]:
                 runner.active.remove(request)
                 request.state = "done"
                 runner.last_finish = now
                 is_changed = True
-            if not runner.is_busy and runner.expires_at <= now:
+            if not runner.is_busy and not runner.is_hung and runner.expires_at <= now:
                 self._unload(runner, now)
                 is_changed = True
         return is_changed
+
+    def _become_ready(self, runner: Runner, now: float) -> None:
+        runner.is_ready = True
+        runner.last_finish = runner.ready_at
+        self._note(runner, now, is_resident=True)
+        for request in runner.active:
+            self._run(request, now)
+
+    def _fail_load(self, runner: Runner, now: float) -> None:
+        for request in runner.active:
+            request.state, request.error = "failed", runner.failure
+        runner.active.clear()
+        self._unload(runner, now)
+
+    def _note(self, runner: Runner, now: float, *, is_resident: bool) -> None:
+        if is_resident or runner.is_ready:
+            self.history.append(Residency(now, runner.model.name, is_resident))
 
     def _start_next(self, now: float) -> bool:
         """Starts one waiting request; a cold one that cannot start holds back the cold ones behind it."""
@@ -225,7 +271,7 @@ class Scheduler:
     def _end_when_idle(self, runner: Runner, now: float) -> None:
         """Unloads the runner, after its running requests if it has any."""
         runner.keep_alive_s = 0.0
-        if not runner.is_busy:
+        if not runner.is_busy and not runner.is_hung:
             self._unload(runner, now)
 
     def _place(self, request: Request, allow_partial: bool) -> tuple[int, Placement] | None:
@@ -244,21 +290,39 @@ class Scheduler:
 
     def _load(self, request: Request, now: float) -> None:
         """Starts a runner for the request."""
+        fault = self.faults.take(request.model.name, "oom", "stall", "cpu", "context", "evict")
         placed = self._place(request, allow_partial=False) or self._place(request, allow_partial=True)
         if placed is None:
             request.state = "failed"
             request.error = "model requires more system memory than is available"
             return
-        context, placement = placed
+        context, placement = self._spoil(request, fault, *placed, now)
         pid = self.next_pid()
         seconds = 0.0 if self.is_instant else 1.2 + file_bytes(request.model) / self.load_bytes_s
+        if fault == "stall":
+            seconds = STALL_LIMIT_S
         runner = Runner(
             request.model, self.wanted_context(request), context, placement, pid, 33000 + pid % 27000,
             now, now + seconds, self.default_keep_alive_s,
+            failure={"oom": OOM_TEXT, "stall": STALL_TEXT}.get(fault or "", ""),
         )  # fmt: skip
         self.runners[request.model.blob_digest] = runner
         self.pool.take(placement)
         self._attach(request, runner, now)
+
+    def _spoil(
+        self, request: Request, fault: FaultKind | None, context: int, placement: Placement, now: float
+    ) -> tuple[int, Placement]:
+        """Context and place of a load that goes wrong, as of one that does not."""
+        if fault == "context":
+            context //= 2
+            return context, self.pool.place(request.model, context, allow_partial=True) or placement
+        if fault == "cpu":
+            cards = {card: size // 2 for card, size in placement.card_bytes.items()}
+            return context, Placement(cards, placement.size_bytes - sum(cards.values()))
+        if fault == "evict" and any(not runner.is_busy for runner in self.runners.values()):
+            self._unload(self.find_victim(), now)
+        return context, placement
 
     def _attach(self, request: Request, runner: Runner, now: float) -> None:
         """Gives the request to the runner."""
@@ -278,6 +342,10 @@ class Scheduler:
 
     def _unload(self, runner: Runner, now: float) -> None:
         """Ends a runner; its memory comes back a moment later (0.5 to 1.5 s on real cards)."""
+        if runner.is_ready and self.faults.take(runner.model.name, "hang"):
+            runner.is_hung = True
+            return
+        self._note(runner, now, is_resident=False)
         del self.runners[runner.model.blob_digest]
         size_gib = runner.placement.vram_bytes / GIB
         delay = 0.0 if self.is_instant else 0.5 + min(1.0, size_gib / 60)

@@ -20,11 +20,32 @@ class ServedModel:
         self.pid = pid
         self.port = 0
         """Where it listens; known once its server has one."""
+        self.is_up = True
+        """Its process runs."""
         self.waiting = 0
         self.prompt_tokens = 184_320
         self.generated_tokens = 512_004.0
         self._rng = rng
         self._ends_at: list[float] = []
+
+    @property
+    def mib(self) -> int:
+        """What it holds of its card now."""
+        return self.plan.mib if self.is_up else 0
+
+    @property
+    def user(self) -> str:
+        return "vllm" if self.plan.kind == "vllm" else "llama"
+
+    @property
+    def program(self) -> str:
+        """As nvidia-smi names it."""
+        return "/opt/vllm/bin/python" if self.plan.kind == "vllm" else "/usr/local/bin/llama-server"
+
+    def lose_everything(self) -> None:
+        """Its process ended: requests with it."""
+        self.waiting = 0
+        self._ends_at.clear()
 
     @property
     def running(self) -> int:
@@ -55,7 +76,7 @@ class ServedModel:
         plan = self.plan
         self.generated_tokens += self.running * TOKENS_S * step_s
         self._ends_at = [end for end in self._ends_at if end > now]
-        if has_clients and self._rng.random() < 1 - math.exp(-step_s / plan.mean_gap_s):
+        if has_clients and self.is_up and self._rng.random() < 1 - math.exp(-step_s / plan.mean_gap_s):
             self.waiting += 1
         while self.waiting and self.running < plan.slots:
             self.waiting -= 1

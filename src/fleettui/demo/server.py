@@ -16,7 +16,7 @@ from fleettui.demo.clock import DemoClock
 from fleettui.demo.engine_server import EngineServer
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.machine_files import FleetFolder, machine_file
-from fleettui.demo.side_api import SideApi
+from fleettui.demo.routed_api import side_api
 from fleettui.demo.simulation import DEFAULT_MACHINES, DEFAULT_SEED, Simulation
 from fleettui.demo.ssh_server import MachineSsh
 
@@ -46,6 +46,8 @@ class DemoSettings:
     """Machines whose SSH server refuses direct-tcpip."""
     silent: frozenset[str] = frozenset()
     """Machines that accept connections and never answer."""
+    beside: tuple[tuple[str, str], ...] = ()
+    """Machines with an engine more, by its key in fleet_plan.SIDES."""
 
 
 class DemoMachine:
@@ -55,7 +57,7 @@ class DemoMachine:
         self.simulated = simulated
         self.engine = EngineServer(simulated, clock)
         self.sides = [
-            EngineServer(simulated, clock, SideApi(simulated, served, clock)) for served in simulated.served
+            EngineServer(simulated, clock, side_api(simulated, served, clock)) for served in simulated.served
         ]
         for served, side in zip(simulated.served, self.sides, strict=True):
             served.port = side.port.number
@@ -77,8 +79,10 @@ class DemoMachine:
         if self.presence == "up":
             return
         was_silent, self.presence = self.presence == "silent", "up"
-        for engine in self._engines:
-            await engine.open()
+        await self.engine.open()
+        for served, side in zip(self.simulated.served, self.sides, strict=True):
+            if served.is_up:
+                await side.open()
         await self.ssh.open()
         if was_silent:
             for engine in self._engines:
@@ -91,6 +95,13 @@ class DemoMachine:
         for engine in self._engines:
             engine.close()
         self.presence = "away"
+
+    async def lose_power(self, is_back: bool = False) -> None:
+        """Ends with all that it held; `is_back`: and is up again, empty."""
+        self.go_away()
+        self.simulated.lose_power()
+        if is_back:
+            await self.come_up()
 
     def fall_silent(self) -> None:
         """Keeps connections, accepts new ones, and says nothing."""
@@ -121,6 +132,7 @@ class DemoServer:
             settings.machines,
             settings.seed,
             cards_each=settings.cards_each,
+            beside=settings.beside,
             has_traffic=not settings.is_calm,
             is_instant=settings.is_frozen,
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from fleettui.demo.clock import DemoClock
-from fleettui.demo.engine_api import TEXT_TYPE, Reply, json_reply
 from fleettui.demo.machine import SimulatedMachine
+from fleettui.demo.replies import TEXT_TYPE, Answer, Reply, json_reply
 from fleettui.demo.served_model import TOKENS_S, ServedModel, model_path
 
 CREATED = 1_790_000_000
@@ -21,7 +22,7 @@ class SideApi:
         self.served = served
         self.clock = clock
 
-    def answer(self, method: str, path: str, body: bytes) -> Reply:
+    def answer(self, method: str, path: str, body: bytes) -> Reply | Awaitable[Answer]:
         """Nothing but GETs: clients of the simulation need no HTTP."""
         self.machine.advance_to(self.clock.now())
         return self.read(path.partition("?")[0]) if method in ("GET", "HEAD") else self._not_found()

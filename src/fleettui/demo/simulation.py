@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fleettui.demo.fleet_plan import plan_fleet
 from fleettui.demo.machine import SimulatedMachine
 
@@ -18,6 +20,7 @@ class Simulation:
         seed: int = DEFAULT_SEED,
         *,
         cards_each: int | None = None,
+        beside: Sequence[tuple[str, str]] = (),
         has_traffic: bool = True,
         is_instant: bool = False,
     ):
@@ -25,7 +28,7 @@ class Simulation:
         self.now = 0.0
         self.machines = {
             plan.name: SimulatedMachine(plan, seed, has_traffic=has_traffic, is_instant=is_instant)
-            for plan in plan_fleet(machines, seed, cards_each)
+            for plan in plan_fleet(machines, seed, cards_each, beside)
         }
 
     def advance(self, seconds: float) -> None:

@@ -21,6 +21,7 @@ from fleettui.demo.log_answers import journal_lines
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.openssh_manners import speak_as_openssh
 from fleettui.demo.probe_answers import answer_section
+from fleettui.demo.services import run_command
 from fleettui.probes.frames import Section, encode_frame, parse_request
 from fleettui.probes.loops import parse_loop_command
 
@@ -70,13 +71,23 @@ class LoopSession(asyncssh.SSHServerSession[bytes]):
         if loop is not None:
             self._token = loop[1]
             return
-        if self._channel is None:
+        if self._channel is not None:
+            task = asyncio.get_running_loop().create_task(self._run_command(self._channel))
+            self._machine.tasks.add(task)
+            task.add_done_callback(self._machine.tasks.discard)
+
+    async def _run_command(self, channel: asyncssh.SSHServerChannel[bytes]) -> None:
+        """The machine's shell knows how services are started and stopped, and nothing else."""
+        machine = self._machine
+        code = await run_command(machine.sides, machine.simulated, self._command)
+        if code is not None:
+            channel.exit(code)
             return
-        name = self._machine.simulated.plan.name
+        name = machine.simulated.plan.name
         asked = self._command.split(" ", 1)[0][:60]
         told = f"{asked}: not found" if asked else "it has no shell"
-        self._channel.write_stderr(f"{name} is a simulated machine: {told}\r\n".encode())
-        self._channel.exit(NOT_FOUND_EXIT)
+        channel.write_stderr(f"{name} is a simulated machine: {told}\r\n".encode())
+        channel.exit(NOT_FOUND_EXIT)
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
         if not self._token or self._channel is None:
@@ -180,6 +191,8 @@ class MachineSsh:
         self.port = LoopbackPort()
         self.refuses_forwarding = simulated.plan.refuses_forwarding
         self.connections: set[asyncssh.SSHServerConnection] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Commands in work."""
         self._acceptor: asyncssh.SSHAcceptor | None = None
         self._options: asyncssh.SSHServerConnectionOptions | None = None
 
