@@ -49,13 +49,13 @@ def write(name: str, about: str, includes: list[str], versions: dict[str, str]) 
 
 
 def main() -> None:
-    """Resolve runtime first; the later files may only add to it."""
+    """Runtime first. A later file takes versions of the earlier ones, and names what it does not include."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups: dict[str, list[str]] = project["dependency-groups"]
     FOLDER.mkdir(exist_ok=True)
     runtime = resolve(project["project"]["dependencies"], [])
     paths = [write("runtime.txt", "What fleettui needs to run.", [], runtime)]
-    known = dict(runtime)
+    whole = {"runtime.txt": set(runtime)}
     steps = [
         ("build.txt", "What builds the package.", [], project["build-system"]["requires"]),
         ("test.txt", "What the tests need.", ["runtime.txt", "build.txt"], groups["test"]),
@@ -75,9 +75,10 @@ def main() -> None:
     ]
     for name, about, includes, requirements in steps:
         versions = resolve(requirements, paths)
-        added = {package: version for package, version in versions.items() if package not in known}
+        included = {package for include in includes for package in whole[include]}
+        added = {package: version for package, version in versions.items() if package not in included}
         paths.append(write(name, about, includes, added))
-        known |= added
+        whole[name] = included | set(added)
 
 
 if __name__ == "__main__":

@@ -109,9 +109,7 @@ make_ready() {
     # a compiler and an hour.
     [ "$purpose" = runtime ] || pip_install --only-binary :all: --requirement requirements/engines.txt ||
         say "no real engine here (message above); the tests that run one are skipped"
-    # What it shares with the engines is pinned there.
-    [ "$purpose" = runtime ] || pip_install --only-binary :all: --requirement requirements/solver.txt \
-        --constraint requirements/engines.txt ||
+    [ "$purpose" = runtime ] || pip_install --only-binary :all: --requirement requirements/solver.txt ||
         say "no exact solver here (message above); the tests that compare with it are skipped"
     pip_install --no-build-isolation --no-deps --editable . ||
         die "fleettui itself could not be installed (message above)"
