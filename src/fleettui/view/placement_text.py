@@ -9,6 +9,7 @@ from fleettui.model.unknown import Unknown
 from fleettui.view.bars import bar_text
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
 from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.gpu_cells import short_gpu_name
 from fleettui.view.plan_rows import need_text
 from fleettui.view.text import cell_width, clean, fit, wrap
 from fleettui.view.units import count
@@ -22,8 +23,6 @@ _PIPE_WIDTH = 100
 _LEAST_WIDTH = 60
 _BAR = 12
 _NAME_MAX = 22
-_SHORTER = ("NVIDIA ", "GeForce ", " Generation", "Quadro ")
-"""Left out of the names of cards: nobody tells them apart by these."""
 
 
 def plan_lines(
@@ -124,7 +123,7 @@ class _Page:
             self._by_node.setdefault(item.node, []).append(item)
         labels = (cell_width(clean(item.label)) for item in plan.assignments)
         self._label_width = min(max(labels, default=0), _NAME_MAX)
-        names = (cell_width(_short(gpu.name)) for node in nodes for gpu in node.gpus)
+        names = (cell_width(short_gpu_name(gpu.name)) for node in nodes for gpu in node.gpus)
         self._name_width = min(max(names, default=4), _NAME_MAX, max(6, total - 62))
 
     def node_lines(self, node: PlanNode) -> list[Cells]:
@@ -149,7 +148,7 @@ class _Page:
         glyphs = self._glyphs
         used = sum(self._needs.get(item.role, 0) for item in mine)
         share = min(1.0, used / gpu.memory_gb) if gpu.memory_gb > 0 else 0.0
-        name = fit(_short(gpu.name), self._name_width, glyphs.ellipsis)
+        name = fit(short_gpu_name(gpu.name), self._name_width, glyphs.ellipsis)
         head = (
             Cell(f"  {gpu.index:>2}  ", "dim"),
             Cell(name),
@@ -206,9 +205,3 @@ class _Page:
             told = f"would fit {'; or '.join(map(clean, item.fixes))}"
             lines += wrapped_lines(told, self._total, "accent", "  ")
         return lines
-
-
-def _short(name: str) -> str:
-    for part in _SHORTER:
-        name = name.replace(part, "")
-    return clean(name).strip()
