@@ -41,6 +41,8 @@ class EngineConnection(asyncio.Protocol):
         self._engine = engine
         self._buffer = bytearray()
         self._task: asyncio.Task[None] | None = None
+        self.is_observer = False
+        """It says so: a test that looks on, and is no client."""
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -85,6 +87,7 @@ class EngineConnection(asyncio.Protocol):
         headers = {
             name.strip().lower(): value.strip() for name, _, value in (x.partition(":") for x in lines[1:])
         }
+        self.is_observer = "x-observer" in headers
         length = headers.get("content-length", "0")
         if (
             len(words) != 3
@@ -148,6 +151,11 @@ class EngineServer:
         self.port = LoopbackPort()
         self.connections: set[EngineConnection] = set()
         self._server: asyncio.Server | None = None
+
+    @property
+    def client_count(self) -> int:
+        """Connections that the machine's list of sockets shows."""
+        return sum(not connection.is_observer for connection in self.connections)
 
     def date_s(self) -> float:
         """The machine's clock."""

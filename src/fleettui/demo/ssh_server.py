@@ -208,8 +208,8 @@ class MachineSsh:
                 continue
             if name == "sockets":
                 ports = self.port.number, self.engine.port.number
-                sides = [len(side.connections) for side in self.sides]
-                listening = sockets_text(self.simulated, *ports, len(self.engine.connections), sides)
+                sides = [side.client_count for side in self.sides]
+                listening = sockets_text(self.simulated, *ports, self.engine.client_count, sides)
                 answers[name] = Section(0, listening)
                 continue
             if name == "ollama":
