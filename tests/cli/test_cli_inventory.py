@@ -144,6 +144,34 @@ def test_this_computer_needs_no_machine_file(cli: Cli, machines_dir: Path, tmp_p
     assert cli(*words, "ada").returncode == 2
 
 
+def test_keys_of_the_file_count_in_the_state_database_too(
+    cli: Cli, machines_dir: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "inventory.yaml"
+    state = str(tmp_path / "state")
+    write_machine(machines_dir, "here", ssh="local")
+    words = ("inventory", "collect", "--machines", str(machines_dir), "--state-dir", state, "-o", str(path))
+    for keys, expected in (("tags: [attic]", {"tags": ["attic"]}), ("note: mine", {"note": "mine"})):
+        path.write_text(f"name: here\n{keys}\n")
+        assert cli(*words).returncode == 0
+        with Store.open(state) as store:
+            assert load_profiles(store, str(machines_dir))["here"].keys == expected
+
+
+def test_a_file_that_cannot_be_written_says_where_the_profiles_are(
+    cli: Cli, machines_dir: Path, tmp_path: Path
+) -> None:
+    write_machine(machines_dir, "here", ssh="local")
+    words = ("inventory", "collect", "--machines", str(machines_dir), "-o", "/proc/inventory.yaml")
+    done = cli(*words, "--state-dir", str(tmp_path / "state"))
+    assert done.returncode == 2
+    assert "; the profiles are kept in the state database\n" in done.stderr
+    done = cli(*words, "--state-dir", "/proc/state")
+    assert done.returncode == 2
+    assert "\nthe profiles are not kept: /proc/state/state.db: " in done.stderr
+    assert "; the profiles are kept nowhere\n" in done.stderr
+
+
 def test_unknown_names_and_an_empty_folder(demo_cli: Cli, cli: Cli, machines_dir: Path) -> None:
     done = demo_cli("inventory", "collect", "adda")
     assert (done.returncode, done.stdout) == (3, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fleettui.decide.profile_merge import merge_profile, with_machine_keys
+from fleettui.decide.profile_merge import merge_profile, with_keys_of, with_machine_keys
 from fleettui.model.machine import Machine
 from fleettui.model.profile import Profile, ProfileCpu, ProfileDisk, ProfileGap, ProfileGpu
 from fleettui.model.unknown import Unknown
@@ -69,6 +69,16 @@ def test_what_could_not_be_read_stays_as_it_was() -> None:
     partly = merge_profile(OLD, replace(OLD, gpus=OLD.gpus[1:]), (ProfileGap("gpus", "GPU is lost"),))
     assert partly.profile.gpus == OLD.gpus
     assert partly.warnings == ()
+
+
+def test_keys_of_the_file_take_the_place_of_those_that_were_stored() -> None:
+    assert not isinstance(OLD.gpus, Unknown)
+    own = replace(OLD, gpus=(replace(OLD.gpus[0], keys={"note": "new"}),), keys={"tags": ["lab"]})
+    found = with_keys_of(OLD, own)
+    assert found.keys == {"tags": ["lab"]}
+    assert not isinstance(found.gpus, Unknown)
+    assert [gpu.keys for gpu in found.gpus] == [{"note": "new"}, {}]
+    assert with_keys_of(OLD, replace(own, gpus=UNREAD)).gpus == OLD.gpus
 
 
 def test_a_first_profile_has_what_the_machine_file_says_of_planning() -> None:

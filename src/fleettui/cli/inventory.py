@@ -16,7 +16,7 @@ from fleettui.cli.names import check_names, folder_error
 from fleettui.cli.polling import NEXT_STEPS
 from fleettui.config.inventory_file import Inventory, inventory_text, load_inventory, write_inventory
 from fleettui.config.machine_folder import load_machines
-from fleettui.decide.profile_merge import merge_profile, with_machine_keys
+from fleettui.decide.profile_merge import merge_profile, with_keys_of, with_machine_keys
 from fleettui.fleet.inventory import Collected, collect_profiles
 from fleettui.fleet.trust_book import TrustBook
 from fleettui.fleet.trust_gate import TrustGate
@@ -42,12 +42,13 @@ def inventory_command(arguments: Namespace) -> int:
     stored, complaints = _load_stored(folders)
     collected = asyncio.run(_collect(machines, folders, arguments.deadline))
     profiles, kept, warnings = _merge(machines, collected, stored, before)
-    complaints += _store([item.profile for item in collected if item.profile is not None], stored, folders)
+    not_stored = _store(collected, stored, before, folders)
+    complaints += not_stored
     exit_code = _exit_code(collected)
     diagnostics.say_all(clean(line) for line in (*warnings, *complaints))
     inventory = _place(profiles, before)
     if arguments.output is not None and profiles:
-        _write(arguments.output, inventory)
+        _write(arguments.output, inventory, is_stored=not not_stored)
     if arguments.json:
         output.write_document(
             inventory_document(profiles, collected, kept, [*warnings, *complaints], exit_code)
@@ -155,13 +156,23 @@ def _merge(
     return profiles, kept, warnings
 
 
-def _store(found: Sequence[Profile], stored: dict[str, Profile], folders: Folders) -> list[str]:
-    """Keep what was measured now, with parts that could not be read as they were; says what went wrong."""
-    if not found:
+def _store(
+    collected: Sequence[Collected], stored: dict[str, Profile], before: Inventory | None, folders: Folders
+) -> list[str]:
+    """Keep what was measured now, with parts that could not be read as they were; says what went wrong.
+
+    The operator's keys are those of the file, where it has the machine.
+    """
+    merged = []
+    for item in collected:
+        if item.profile is not None:
+            profile = merge_profile(stored.get(item.name), item.profile, item.gaps).profile
+            own = None if before is None else before.find(item.name)
+            merged.append(profile if own is None else with_keys_of(profile, own))
+    if not merged:
         return []
     try:
         with Store.open(folders.state_dir) as store:
-            merged = [merge_profile(stored.get(profile.name), profile).profile for profile in found]
             save_profiles(store, folders.machines_dir, merged)
     except StoreError as error:
         return [f"the profiles are not kept: {error}"]
@@ -178,12 +189,13 @@ def _place(profiles: Sequence[Profile], before: Inventory | None) -> Inventory:
     return Inventory(tuple(placed), before.is_list or len(placed) != 1, before.keys)
 
 
-def _write(path: str, inventory: Inventory) -> None:
+def _write(path: str, inventory: Inventory, *, is_stored: bool) -> None:
     try:
         write_inventory(path, inventory)
     except OSError as error:
+        kept = "kept in the state database" if is_stored else "kept nowhere"
         raise CommandError(
-            f"{path}: cannot be written ({error.strerror}); the profiles are kept in the state database",
+            f"{path}: cannot be written ({error.strerror}); the profiles are {kept}",
             "correct the rights of its folder and run it again",
         ) from None
     diagnostics.say(f"{path}: {count(len(inventory.profiles), 'machine')}")

@@ -84,6 +84,15 @@ def _differs(old: Maybe[str], new: Maybe[str]) -> bool:
     return not isinstance(old, Unknown) and not isinstance(new, Unknown) and old != new
 
 
+def with_keys_of(profile: Profile, other: Profile) -> Profile:
+    """The profile with the operator's keys of `other`, and no more than those; GPUs match by index."""
+    gpus = profile.gpus
+    if not isinstance(gpus, Unknown) and not isinstance(other.gpus, Unknown):
+        keys = {gpu.index: gpu.keys for gpu in other.gpus}
+        gpus = tuple(replace(gpu, keys=keys.get(gpu.index, {})) for gpu in gpus)
+    return replace(profile, gpus=gpus, keys=other.keys)
+
+
 def with_machine_keys(profile: Profile, machine: Machine) -> Profile:
     """The profile with what the machine's file says about planning it: `cpu_roles`, `tags`, `gpus[]`."""
     keys = {key: machine.document[key] for key in _MACHINE_KEYS if key in machine.document}
