@@ -19,7 +19,7 @@ from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.model.vram import FreeVram, card_memory, largest_instance_mib, vram_sum
+from fleettui.model.vram import FreeVram, free_on_cards, vram_sum
 
 _SMALLEST_CONTEXT = 4096
 _ON_CARDS = frozenset({"one_gpu", "several_gpus", "evictions"})
@@ -166,7 +166,7 @@ class LoadPlanner:
                 likely = tuple(self._idle_copies(snapshot, engine, copies, is_busy)[:1])
             return LoadPlan("one_gpu", need, (index,), (), likely)
         idle = self._idle_copies(snapshot, engine, copies, is_busy) if copies else []
-        verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
+        verdict, gpus, count, rest = weigh(find_space(snapshot, free, idle), need)
         victims = tuple(idle[: max(forced, count)])
         likely = ()
         if idle and not victims and verdict in ("one_gpu", "several_gpus") and _is_short(basis, free):
@@ -184,7 +184,8 @@ class LoadPlanner:
             return need
         others = [other for other in _copies_on(engine) if other is not copy]
         idle = [copy, *self._idle_copies(snapshot, engine, others, is_busy=True)]
-        verdict, gpus, count, rest = weigh(find_space(snapshot, idle), need)
+        free = free_on_cards(snapshot, () if snapshot.gpu is None else snapshot.gpu.cards)
+        verdict, gpus, count, rest = weigh(find_space(snapshot, free, idle), need)
         return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
 
     def _basis_of(
@@ -230,32 +231,18 @@ class LoadPlanner:
         return idle
 
 
-def find_space(snapshot: MachineSnapshot, idle: list[LoadedModel]) -> Space:
+def find_space(snapshot: MachineSnapshot, free: FreeVram, idle: list[LoadedModel]) -> Space:
     """Free VRAM of the cards that may be used, and of main memory; that of a unified part counts as VRAM."""
-    gpu, disabled = snapshot.gpu, snapshot.machine.disabled_gpus
-    joined: list[tuple[int, int]] = []
-    alone: list[tuple[int, int]] = []
-    is_unified = False
-    for card in () if gpu is None else gpu.cards:
-        if card.fault is not None or card.index in disabled or (card.is_unified and is_unified):
-            continue
-        free = card.free_mib
-        if card.is_mig:
-            free = largest_instance_mib(card)
-        elif card.is_unified:
-            free = card_memory(snapshot, card).free_mib
-        if isinstance(free, Unknown):
-            continue
-        is_unified = is_unified or card.is_unified
-        (alone if card.is_mig else joined).append((max(0, free) * MIB, -card.index))
-    joined.sort(reverse=True)
-    alone.sort(reverse=True)
     ram = Unknown("main memory not read") if snapshot.memory is None else snapshot.memory.free_kib
-    ram = 0 if is_unified else ram if isinstance(ram, Unknown) else ram * 1024
-    sizes = [copy.vram_bytes for copy in idle]
-    return Space(
-        tuple(joined), tuple(alone), tuple([size for size in sizes if not isinstance(size, Unknown)]), ram
-    )
+    ram = 0 if free.is_unified and free.joined else ram if isinstance(ram, Unknown) else ram * 1024
+    sizes = tuple([size for copy in idle if not isinstance(size := copy.vram_bytes, Unknown)])
+    if len(free.joined) < 2 and not free.alone:
+        return Space(free.joined, (), sizes, ram)
+    return Space(_freest_first(free.joined), _freest_first(free.alone), sizes, ram)
+
+
+def _freest_first(cards: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted(cards, reverse=True))
 
 
 def _total_mib(snapshot: MachineSnapshot) -> object:

@@ -13,6 +13,7 @@ from fleettui.model.record import dataclass
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
 
+_MIB = 1 << 20
 NO_READING = Unknown("no GPU reading")
 NO_CARD = Unknown("no card that can be used")
 NO_MEMORY = Unknown("memory not reported")
@@ -40,6 +41,10 @@ class FreeVram:
     """All usable cards together, or the largest MIG instance where that is more: a process that sees an
     instance sees nothing else. Cards with unknown memory are left out."""
     is_unified: bool = False
+    joined: tuple[tuple[int, int], ...] = ()
+    """(free bytes, minus the index) of each card that can divide a model with others; unified memory once."""
+    alone: tuple[tuple[int, int], ...] = ()
+    """The same of the largest MIG instance of each card: a model that lies on one can use nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,36 +133,43 @@ def free_vram(snapshot: MachineSnapshot) -> FreeVram:
     if gpu.is_stale and gpu.faults:
         lost = Unknown(gpu.faults[0].text)
         return FreeVram(lost, None, lost)
+    return free_on_cards(snapshot, gpu.cards)
+
+
+def free_on_cards(snapshot: MachineSnapshot, cards: tuple[GpuCard, ...]) -> FreeVram:
+    """The same of some cards, whatever else their reading says."""
     disabled = snapshot.machine.disabled_gpus
-    best, best_index, summed, known, unified = -1, None, 0, False, False
-    usable = False
+    best, best_index, summed, shares, unified, usable = -1, None, 0, False, False, False
+    joined, alone = [], []
     missing = NO_MEMORY
-    for card in gpu.cards:
+    for card in cards:
         if card.fault is not None or card.index in disabled:
             continue
         usable = True
+        free = card.free_mib
         if card.is_unified:
-            free = card_memory(snapshot, card).free_mib
-            counts = not unified
-            unified = True
+            free, shares = card_memory(snapshot, card).free_mib, True
         elif card.is_mig:
-            free, counts = largest_instance_mib(card), False
+            free = largest_instance_mib(card)
             missing = NO_INSTANCE if isinstance(free, Unknown) else missing
-        else:
-            free, counts = card.free_mib, True
         if isinstance(free, Unknown):
             continue
-        known = True
-        if counts:
-            summed += free
         if free > best:
             best, best_index = free, card.index
-    if known:
-        return FreeVram(best, best_index, max(best, summed), unified)
+        if card.is_unified and unified:
+            continue
+        if card.is_mig:
+            alone.append((free * _MIB, -card.index))
+            continue
+        unified = unified or card.is_unified
+        summed += free
+        joined.append((free * _MIB, -card.index))
+    if best >= 0:
+        return FreeVram(best, best_index, max(best, summed), unified, tuple(joined), tuple(alone))
     if not usable and not has_faulty_card(snapshot):
         return FreeVram(0, None, 0)
     missing = missing if usable else NO_CARD
-    return FreeVram(missing, None, missing, unified)
+    return FreeVram(missing, None, missing, shares)
 
 
 def largest_instance_mib(card: GpuCard) -> Maybe[int]:
