@@ -31,6 +31,7 @@ RejectCode = Literal[
     "busy",
     "excluded",
     "selector",
+    "cc",  # of a drain: its cards are too old for the model, by the catalog
 ]
 
 WarningCode = Literal["digest_drift", "cold", "no_machines", "not_known", "loopback"]
