@@ -12,7 +12,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -53,12 +53,39 @@ class Sightings:
         self.present = present
 
 
-class Observer:
-    """`with Observer(fleet, machines, models) as observer:` … `observer.assert_never_without()`."""
+Listing = Callable[[dict[str, Any]], Iterable[str]]
+"""From what an engine answers to the models that are ready there."""
 
-    def __init__(self, fleet: DemoFleet, machines: Iterable[str], models: Iterable[str]):
+
+def ollama_models(document: dict[str, Any]) -> Iterable[str]:
+    """Of `/api/ps`."""
+    return (item["name"] for item in document["models"])
+
+
+def served_models(document: dict[str, Any]) -> Iterable[str]:
+    """Of `/v1/models`: of llama.cpp's router, or of a server with one model."""
+    rows = document["data"]
+    return (row["id"] for row in rows if row.get("status", {}).get("value", "loaded") == "loaded")
+
+
+class Observer:
+    """`with Observer(fleet, machines, models) as observer:` … `observer.assert_never_without()`.
+
+    `beside`: of engines beside Ollama the port on each machine; their lists are looked at instead.
+    """
+
+    def __init__(
+        self,
+        fleet: DemoFleet,
+        machines: Iterable[str],
+        models: Iterable[str],
+        beside: dict[str, int] | None = None,
+    ):
         ports = {item["name"]: int(item["engine_port"]) for item in fleet.machines}
-        self._ports = {name: ports[name] for name in machines}
+        self._ports = beside or {name: ports[name] for name in machines}
+        self._path = "/v1/models" if beside else "/api/ps"
+        self._models_in: Listing = served_models if beside else ollama_models
+        self._has_record = not beside
         self._fleet = fleet
         self.models = tuple(models)
         self.seen = {name: Sightings() for name in self._ports}
@@ -81,9 +108,19 @@ class Observer:
         while not self._stop.wait(PERIOD_S):
             for name, line in lines.items():
                 at = time.monotonic()
-                self.seen[name].take(at, _resident(line), self.models)
+                self.seen[name].take(at, self._resident(line), self.models)
         for line in lines.values():
             line.close()
+
+    def _resident(self, line: http.client.HTTPConnection) -> frozenset[str]:
+        """What the engine lists now; nothing where it does not answer."""
+        try:
+            line.request("GET", self._path, headers={"X-Observer": "1"})
+            document: dict[str, Any] = json.loads(line.getresponse().read())
+        except (OSError, http.client.HTTPException, ValueError):
+            line.close()
+            return frozenset()
+        return frozenset(self._models_in(document))
 
     def assert_never_without(self, *models: str) -> None:
         """None of the models (all, where none is named) was ever without a copy on any machine."""
@@ -91,20 +128,9 @@ class Observer:
         for model in models or self.models:
             spells = [seen.spells.get(model, []) for seen in self.seen.values()]
             gap = _common(spells)
-            assert gap is None, f"{model} was nowhere for {gap:.3f} s or more, by /api/ps"
-            gap = _unready(self._fleet, self._ports, model)
+            assert gap is None, f"{model} was nowhere for {gap:.3f} s or more, by its engines' lists"
+            gap = None if not self._has_record else _unready(self._fleet, self._ports, model)
             assert gap is None, f"{model} was ready nowhere for {gap:.1f} simulated s, by the engines' record"
-
-
-def _resident(line: http.client.HTTPConnection) -> frozenset[str]:
-    """What the engine lists now; nothing where it does not answer."""
-    try:
-        line.request("GET", "/api/ps", headers={"X-Observer": "1"})
-        document: dict[str, Any] = json.loads(line.getresponse().read())
-    except (OSError, http.client.HTTPException, ValueError):
-        line.close()
-        return frozenset()
-    return frozenset(item["name"] for item in document["models"])
 
 
 def _common(machines: list[list[Absence]]) -> float | None:
