@@ -22,6 +22,9 @@ PUBLISH_DELAY_S = 0.2
 MACHINES_AT_ONCE = 32
 """Read and judged in one go, then keys and sockets get their turn: 256 at once take a tenth of a second."""
 
+GOES_TO_A_SNAPSHOT = 2
+"""So many goes become one: each snapshot is compared, kept, told and painted."""
+
 log = logging.getLogger(__name__)
 
 
@@ -45,6 +48,8 @@ class SnapshotPublisher:
         self._frozen: dict[str, MachineSnapshot] = {}
         self._drivers = DriverWatch()
         self._dirty: set[str] = set()
+        self._goes = 0
+        """Since the last snapshot."""
         self._handle: asyncio.TimerHandle | None = None
 
     def note_change(self, *names: str) -> None:
@@ -111,9 +116,13 @@ class SnapshotPublisher:
             if name in self._pollers:
                 self._pollers[name].record.fleet_notes = notes
                 self._dirty.add(name)
+        self._goes += 1
         if self._dirty:
             self._cancel()
             self._handle = asyncio.get_running_loop().call_later(0, self._publish)
+            if self._goes < GOES_TO_A_SNAPSHOT:
+                return
+        self._goes = 0
         before = self._bus.latest
         self._bus.publish(
             FleetSnapshot(
