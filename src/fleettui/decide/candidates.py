@@ -8,7 +8,7 @@ from fleettui.decide.matching import Match
 from fleettui.model.busy import BusySign, find_busy_signs, idle_s
 from fleettui.model.clock import duration_words
 from fleettui.model.machine import Machine
-from fleettui.model.readings import EngineReading, LoadedModel
+from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import dataclass, replace
 from fleettui.model.route import (
     TIER_BUSY,
@@ -73,6 +73,29 @@ class Wanted:
 
     wanted_mib: int
     text: str
+
+
+Option = tuple[MachineSnapshot, Match, FreeVram]
+"""The model on one engine of a machine, with the machine's free VRAM."""
+
+
+def judge_options(options: list[Option], inquiry: Inquiry) -> list[Verdict]:
+    """What routing thinks of each of them, in their order."""
+    at_once = [_judge_at_once(snapshot, match, free, inquiry) for snapshot, match, free in options]
+    cold = [option for option, verdict in zip(options, at_once, strict=True) if verdict is None]
+    loads = iter(inquiry.cold.judge(cold) if cold else ())
+    return [next(loads) if verdict is None else verdict for verdict in at_once]
+
+
+def _judge_at_once(
+    snapshot: MachineSnapshot, match: Match, free: FreeVram, inquiry: Inquiry
+) -> Verdict | None:
+    """The verdict; None where the model would have to be loaded."""
+    if match.copy is not None:
+        return judge_resident(snapshot, match, inquiry, free)
+    if match.installed is None:
+        return inquiry.cold.judge_pull(snapshot, match.engine, free)
+    return _judge_unloaded(snapshot, match, inquiry, free)
 
 
 def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram) -> Verdict:
@@ -185,10 +208,11 @@ def _reload_words(copy: LoadedModel, wanted: int) -> str:
     return f"resident with context {known}, reload for {wanted}"
 
 
-def judge_unloaded(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram) -> Verdict:
-    """The model lies on the disk, or runs in a cloud."""
-    installed, query = match.installed, inquiry.query
-    assert installed is not None  # noqa: S101 - the caller asks only for installed models
+def _judge_unloaded(
+    snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram
+) -> Verdict | None:
+    """The model lies on the disk, or runs in a cloud; None: it may be loaded."""
+    installed, query = installed_of(match), inquiry.query
     if installed.remote_host is not None:
         host = installed.remote_host.split("://", 1)[-1]
         text = f"remote_model ({host}), never local"
@@ -198,7 +222,13 @@ def judge_unloaded(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
         if query.min_free_vram_mib > 0:
             rejections += headroom_rejections(snapshot, query, free)
         return Verdict(TIER_OFFLOAD, "installed", tuple(rejections))
-    return inquiry.cold.judge(snapshot, match, free)
+    return None
+
+
+def installed_of(match: Match) -> InstalledModel:
+    """The file of a match that is not loaded."""
+    assert match.installed is not None  # noqa: S101 - the caller asks only for installed models
+    return match.installed
 
 
 def headroom_rejections(snapshot: MachineSnapshot, query: RouteQuery, free: FreeVram) -> list[Rejection]:

@@ -5,11 +5,13 @@ takes.
 from __future__ import annotations
 
 from fleettui.decide.candidates import (
+    Option,
     Verdict,
     Wanted,
     busy_words,
     count_in_flight,
     gib,
+    installed_of,
     less,
     no_room,
     unknown_room,
@@ -51,32 +53,52 @@ class ColdJudge:
         self._told_needs: dict[tuple[int, int], VramNeed] = {}
         self._etas: dict[object, Eta] = {}
 
-    def judge(self, snapshot: MachineSnapshot, match: Match, free: FreeVram) -> Verdict:
+    def judge(self, options: list[Option]) -> list[Verdict]:
+        """Each step takes all of them before the next begins, which is quicker than one by one."""
+        works = [self._work_on(snapshot, match.engine) for snapshot, match, _ in options]
+        plans = [
+            self._planner.plan(snapshot, match.engine, installed_of(match), free, is_busy=bool(busy))
+            for (snapshot, match, free), busy in zip(options, works, strict=True)
+        ]
+        return [
+            self._judge(snapshot, match, free, busy, plan)
+            for (snapshot, match, free), busy, plan in zip(options, works, plans, strict=True)
+        ]
+
+    def _work_on(self, snapshot: MachineSnapshot, engine: EngineReading) -> tuple[str, ...]:
+        """Signs that anything on the engine is at work."""
+        signs = find_busy_signs(snapshot, engine, None, self._inquiry.now)
+        return busy_words(snapshot, engine, signs, self._inquiry)
+
+    def _judge(
+        self,
+        snapshot: MachineSnapshot,
+        match: Match,
+        free: FreeVram,
+        busy: tuple[str, ...],
+        plan: Maybe[LoadPlan],
+    ) -> Verdict:
         """X of `--min-free-vram` is compared with free - need; with the sum where it spans cards."""
-        engine, installed, inquiry = match.engine, match.installed, self._inquiry
-        assert installed is not None  # noqa: S101 - the caller asks only for installed models
-        signs = find_busy_signs(snapshot, engine, None, inquiry.now)
-        busy = busy_words(snapshot, engine, signs, inquiry)
+        engine, query, size_bytes = match.engine, self._inquiry.query, installed_of(match).size_bytes
         rejections = []
-        if busy and inquiry.query.avoid_busy:
+        if busy and query.avoid_busy:
             rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
         if isinstance(free.best_mib, Unknown) or isinstance(free.sum_mib, Unknown):
             unknown = free.best_mib if isinstance(free.best_mib, Unknown) else Unknown()
             rejections.append(unknown_room(snapshot, unknown))
             return Verdict(TIER_OFFLOAD, "installed", tuple(rejections))
-        rate = inquiry.knowledge.load_rates.get(snapshot.machine.name)
-        plan = self._planner.plan(snapshot, engine, installed, free, is_busy=bool(busy))
+        rate = self._inquiry.knowledge.load_rates.get(snapshot.machine.name)
         if isinstance(plan, Unknown):
-            if inquiry.query.min_free_vram_mib > 0:
+            if query.min_free_vram_mib > 0:
                 rejections.append(Rejection("free_vram", f"free_vram: need unknown, {plan.reason}"))
-            eta = self._estimate(installed.size_bytes, rate)
+            eta = self._estimate(size_bytes, rate)
             unclear = f"installed, {_cold_words(eta)}, need unknown: {plan.reason}"
             return Verdict(TIER_OFFLOAD, unclear, tuple(rejections), eta)
         told = self._told(plan)
-        if inquiry.query.min_free_vram_mib > 0 or plan.verdict == "no":
+        if query.min_free_vram_mib > 0 or plan.verdict == "no":
             rejections += self._lacks(snapshot, free, plan, told)
         evicts, cost = self._evictions(engine, plan, rate)
-        eta = self._estimate(installed.size_bytes, rate, has_evictions=bool(plan.victims))
+        eta = self._estimate(size_bytes, rate, has_evictions=bool(plan.victims))
         if plan.waits:
             eta = not_known("waits for a copy at work")
         why = ColdWhy(plan, told, eta, plan.is_offload and has_no_gpu(snapshot))
@@ -109,7 +131,7 @@ class ColdJudge:
         donor = self._find_donor()
         size_bytes = donor.size_bytes
         size = "size not known" if isinstance(size_bytes, Unknown) else f"{size_bytes / 1e9:.1f} GB"
-        verdict = self.judge(snapshot, Match(engine, None, donor, donor.name), free)
+        verdict = self.judge([(snapshot, Match(engine, None, donor, donor.name), free)])[0]
         why = f"not installed, pull of {size}, then {str(verdict.why).removeprefix('installed, ')}"
         return replace(verdict, tier=TIER_PULL, why=why, eta=not_known("speed of the download"))
 

@@ -5,14 +5,7 @@ Filters never stop at the first failure: every machine gets all its reject reaso
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from fleettui.decide.candidates import (
-    Verdict,
-    engine_address,
-    judge_resident,
-    judge_unloaded,
-)
+from fleettui.decide.candidates import Verdict, engine_address, judge_options
 from fleettui.decide.engine_words import engine_trouble
 from fleettui.decide.filters import (
     data_age_s,
@@ -75,17 +68,20 @@ def decide_route(
     ]
     contenders, refused = _sift(finds, inquiry)
     rooms = [_fresh_free_vram(contender[0], now, limit_s) for contender in contenders]
-    verdicts = [
-        _best_verdict(contender[0], contender[1], inquiry, free)
+    options = [
+        (contender[0], match, free)
         for contender, free in zip(contenders, rooms, strict=True)
+        for match in contender[1]
     ]
+    verdicts = iter(judge_options(options, inquiry))
     candidates = []
-    for contender, free, best in zip(contenders, rooms, verdicts, strict=True):
-        snapshot, _, against, age_s, leases, is_without = contender
-        if against or best[1].rejections:
-            refused.append(Refused(snapshot, (*against, *best[1].rejections), age_s, True, is_without))
+    for contender, free in zip(contenders, rooms, strict=True):
+        snapshot, matches, against, age_s, leases, is_without = contender
+        match, verdict = _best([(match, next(verdicts)) for match in matches])
+        if against or verdict.rejections:
+            refused.append(Refused(snapshot, (*against, *verdict.rejections), age_s, True, is_without))
         else:
-            candidates.append(_candidate(snapshot, query, best, free, age_s, leases))
+            candidates.append(_candidate(snapshot, query, match, verdict, free, age_s, leases))
     return _decision(inquiry, finds, rank(candidates, query), refused)
 
 
@@ -226,33 +222,22 @@ def _pulled(snapshot: MachineSnapshot, inquiry: Inquiry) -> Match | None:
     return None
 
 
-def _best_verdict(
-    snapshot: MachineSnapshot, matches: Sequence[Match], inquiry: Inquiry, free: FreeVram
-) -> tuple[Match, Verdict]:
+def _best(judged: list[tuple[Match, Verdict]]) -> tuple[Match, Verdict]:
     """The engine of the machine that would serve best; without any, the one nearest to it."""
-    best: tuple[Match, Verdict] | None = None
-    for match in matches:
-        if match.copy is not None:
-            verdict = judge_resident(snapshot, match, inquiry, free)
-        elif match.installed is not None:
-            verdict = judge_unloaded(snapshot, match, inquiry, free)
-        else:
-            verdict = inquiry.cold.judge_pull(snapshot, match.engine, free)
-        if best is None or (len(verdict.rejections), verdict.tier) < (len(best[1].rejections), best[1].tier):
-            best = match, verdict
-    assert best is not None  # noqa: S101 - called with at least one match
-    return best
+    if len(judged) == 1:
+        return judged[0]
+    return min(judged, key=lambda item: (len(item[1].rejections), item[1].tier))
 
 
 def _candidate(
     snapshot: MachineSnapshot,
     query: RouteQuery,
-    best: tuple[Match, Verdict],
+    match: Match,
+    verdict: Verdict,
     free: FreeVram,
     age_s: float | None,
     leases: int,
 ) -> RouteCandidate:
-    match, verdict = best
     copy, installed = match.copy, match.installed
     source = copy if copy is not None else installed
     eta, is_sum = verdict.eta, query.free_scope == "host"
