@@ -52,10 +52,10 @@ def section(name: str) -> str:
     verb = name.rpartition(" ")[2]
     parts = re.split(r"^(##+ .*)$", PAGE, flags=re.MULTILINE)
     by_title = dict(zip(parts[1::2], parts[2::2], strict=True))
-    for title, text in by_title.items():
-        words = re.findall(r"[a-z]+", title)
-        if verb in words:
-            return text
+    for wanted in (set(name.split()), {verb}):
+        for title, text in by_title.items():
+            if wanted <= set(re.findall(r"[a-z]+", title)):
+                return text
     return by_title[f"## fleettui {name.partition(' ')[0]}"]
 
 

@@ -225,6 +225,12 @@ def _units(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     return ["kernel", "ollama", "nvidia-persistenced"]
 
 
+def _classes(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    from fleettui.model.drain import FORCED_CLASSES
+
+    return [name.replace("_", "-") for name in FORCED_CLASSES]
+
+
 _COMPLETERS: dict[str, Completer] = {
     "NAME": _names,
     "MACHINE": _names,
@@ -234,6 +240,7 @@ _COMPLETERS: dict[str, Completer] = {
     "T": _tags,
     "U": _units,
     "LEASE": _leases,
+    "CLASS": _classes,
     "DIR": DirectoriesCompleter(),
     "FILE": FilesCompleter(),
 }

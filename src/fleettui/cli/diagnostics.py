@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -34,6 +35,19 @@ def missing_terminal() -> str | None:
     return next((name for name, stream in streams.items() if stream is None or not stream.isatty()), None)
 
 
+def is_terminal() -> bool:
+    """True when stderr is a terminal that can be coloured."""
+    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb"
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal on stderr, None where there is none."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
 def can_ask() -> bool:
     """Somebody sits at a terminal who sees a question and can answer it."""
     return missing_terminal() is None
@@ -53,6 +67,30 @@ def ask(question: str) -> str:
         answer = sys.stdin.readline()
     finally:
         signal.signal(signal.SIGINT, before)
+    if not answer.endswith("\n"):
+        say("")
+    return answer.strip()
+
+
+async def ask_in_loop(question: str) -> str:
+    """As `ask`, while the event loop goes on: what is polled meanwhile stays fresh. Ctrl+C cancels it."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[str] = loop.create_future()
+
+    def read() -> None:
+        if not answered.done():
+            answered.set_result(sys.stdin.readline())
+
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    descriptor = sys.stdin.fileno()
+    loop.add_reader(descriptor, read)
+    try:
+        answer = await answered
+    finally:
+        loop.remove_reader(descriptor)
     if not answer.endswith("\n"):
         say("")
     return answer.strip()

@@ -100,6 +100,7 @@ def build_parser() -> Parser:
     _add_fit(commands, options)
     _add_pick(commands, options)
     _add_maintenance(commands, options)
+    _add_drain(commands, options)
     _add_machines(commands, options)
     _add_inventory(commands, options)
     _add_placement(commands, options)
@@ -249,6 +250,15 @@ def _add_maintenance(commands: Any, options: argparse.ArgumentParser) -> None:
     parser = _add(commands, "maintenance", options, "Take machines out of routing and bring them back.")
     verbs = parser.add_subparsers(dest="verb", metavar="on|off", required=True)
     add_maintenance_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog))
+
+
+def _add_drain(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.drain_grammar import UNDRAIN, UNDRAIN_CODES, add_drain_verbs, add_undrain_options
+
+    parser = _add(commands, "drain", options, "Empty machines without an outage, and see how far that is.")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    add_drain_verbs(lambda name, text, epilog: _add(verbs, name, options, text, epilog), _argument_type)
+    add_undrain_options(_add(commands, "undrain", options, UNDRAIN, UNDRAIN_CODES))
 
 
 def _add_inventory(commands: Any, options: argparse.ArgumentParser) -> None:

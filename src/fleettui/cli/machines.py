@@ -69,9 +69,10 @@ def _list(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:
 
 
 def _flag_words(folders: Folders) -> dict[str, str]:
-    """`maintenance "fan swap" by mia since 12:03` by machine; what cannot be read is told on stderr."""
+    """`maintenance "fan swap" by mia since 12:03; drained …` by machine; what cannot be read is told on
+    stderr."""
     from fleettui.fleet.flags import FlagBook
-    from fleettui.model.flag_words import maintenance_words
+    from fleettui.model.flag_words import drain_words, maintenance_words
 
     book = FlagBook(folders.state_dir, folders.machines_dir)
     book.refresh()
@@ -79,7 +80,10 @@ def _flag_words(folders: Folders) -> dict[str, str]:
         diagnostics.say_error("machines list", book.error)
     now = time.time()
     offset_s = time.localtime(now).tm_gmtoff
-    return {name: maintenance_words(flag, now, offset_s) for name, flag in book.maintenance.items()}
+    words = {name: [maintenance_words(flag, now, offset_s)] for name, flag in book.maintenance.items()}
+    for name, drain in book.drains.items():
+        words.setdefault(name, []).append(drain_words(drain, now, offset_s))
+    return {name: "; ".join(texts) for name, texts in words.items()}
 
 
 def _list_pending(arguments: Namespace, folders: Folders, files: MachineFiles) -> None:

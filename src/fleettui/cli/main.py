@@ -27,6 +27,8 @@ _TITLES = frozenset(
         "inventory",
         "placement",
         "maintenance",
+        "drain",
+        "undrain",
         "config",
         "events",
         "logs",
@@ -146,6 +148,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.maintenance import maintenance_command
 
         return maintenance_command
+    if arguments.command in ("drain", "undrain"):
+        from fleettui.cli.drain import drain_command
+
+        return drain_command
     if arguments.command == "demo":
         from fleettui.cli.demo import demo_command
 
