@@ -66,14 +66,24 @@ def test_requirements_are_exact_versions_and_nothing_else(path: Path) -> None:
         assert PINNED.fullmatch(line) or (line != include and (path.parent / include).is_file()), line
 
 
-def test_each_package_is_pinned_once() -> None:
-    names = [
-        line.partition("==")[0]
-        for path in (ROOT / "requirements").glob("*.txt")
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if "==" in line
-    ]
-    assert len(names) == len(set(names))
+def pins_of(path: Path) -> list[str]:
+    """Pins of a file and of those that it includes."""
+    pins = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            pins += pins_of(path.parent / line.removeprefix("-r "))
+        elif "==" in line:
+            pins.append(line)
+    return pins
+
+
+def test_each_package_is_pinned_once_and_to_one_version() -> None:
+    everywhere = set()
+    for path in (ROOT / "requirements").glob("*.txt"):
+        pins = pins_of(path)
+        assert len(pins) == len({pin.partition("==")[0] for pin in pins}), path.name
+        everywhere.update(pins)
+    assert len(everywhere) == len({pin.partition("==")[0] for pin in everywhere})
 
 
 def wanted_requirements() -> list[str]:
