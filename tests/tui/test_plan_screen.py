@@ -199,7 +199,9 @@ async def test_changes_from_what_is_loaded_now() -> None:
     on_card_0 = replace(ADA, processes=ProcessesReading(ADA.processes.processes[:1]))  # type: ignore[union-attr]
     async with dashboard((on_card_0, BORA)) as driver:
         await driver.press("D")
-        assert "from what is loaded now: keep 1, add 2; 18 GiB to load" in driver.text
+        assert "from what is loaded now: keep 1, add 2; 18 GiB to load, about 8s" in driver.text
+        await driver.pilot.resize_terminal(60, 24)
+        assert "── keep 1, add 2; 18 GiB to load, about 8s" in driver.text
         assert driver.text.count("+ add") == 2
         made = driver.screen.changes._diff
         await driver.publish(moved(on_card_0, 1))
@@ -286,6 +288,35 @@ async def test_mistakes_in_the_roles_are_named() -> None:
     async with dashboard(catalog=replace(CATALOG, roles=()), problems=(problem,)) as driver:
         assert "catalog/roles.yaml:3" in driver.text
         assert "No role is planned until that is right." in driver.text
+
+
+async def test_a_catalog_that_breaks_is_told_above_the_plan_by_its_last_good_version() -> None:
+    lines = range(1, 6)
+    broken = [ConfigProblem("catalog/roles.yaml", line, "roles", "odd", is_of_catalog=True) for line in lines]
+    async with dashboard() as driver:
+        driver.service.snapshot = replace(driver.service.snapshot, problems=tuple(broken))
+        await driver.publish(ADA)
+        shown = [line.strip() for line in driver.text.splitlines()[:5]]
+        assert shown[0] == "catalog/roles.yaml:1: roles: odd"
+        assert shown[3:] == [
+            "and 2 more: fleettui config validate",
+            "This plan is by the last version that was right.",
+        ]
+        assert driver.places == AS_IT_IS
+        await driver.press("D")
+        assert driver.text.strip().startswith("catalog/roles.yaml:1: roles: odd")
+
+
+async def test_models_of_the_kind_of_the_role_are_shown_and_all_are_in_a_document(tmp_path: Path) -> None:
+    models = (*CATALOG.models, CatalogModel("voice", "tts", vram_gib=2.0))
+    roles = (PlanRole("tts", min_vram_gb=4, prefer="largest"),)
+    async with dashboard(catalog=replace(CATALOG, models=models, roles=roles)) as driver:
+        assert driver.line("bora\n0").split()[-1] == "voice"
+        assert driver.screen.plan is not None
+        assert driver.screen.plan.assignments[0].models_fitting == ("qwen", "voice")
+        await driver.press(*typed(f":export {tmp_path / 'plan.txt'}"), "enter")
+        await driver.settle()
+        assert "4 GB  voice\n" in (tmp_path / "plan.txt").read_text()
 
 
 async def test_many_machines_are_planned_beside_and_every_size_can_be_looked_at() -> None:

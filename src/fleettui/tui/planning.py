@@ -7,6 +7,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from fleettui.decide.placement.kinds import with_likely_models
 from fleettui.decide.placement.lint import lint
 from fleettui.decide.placement.optimal import compare
 from fleettui.decide.placement.what_if import lose_each_node
@@ -70,19 +71,34 @@ class _Kept(NamedTuple):
     notes: tuple[str, ...]
 
 
+class LikelyPlan:
+    """A plan with the models that its roles are likely to serve, as screens show it."""
+
+    def __init__(self) -> None:
+        self._made_of: tuple[PlacementPlan, Catalog] | None = None
+        self._made = PlacementPlan()
+
+    def of(self, plan: PlacementPlan, catalog: Catalog) -> PlacementPlan:
+        """The same object while neither changed."""
+        if self._made_of is None or self._made_of[0] is not plan or self._made_of[1] is not catalog:
+            self._made_of, self._made = (plan, catalog), with_likely_models(plan, catalog)
+        return self._made
+
+
 class FleetPlans:
     """Plans of the fleet as it is, for every screen."""
 
     def __init__(self, app: FleetApp) -> None:
         self.nodes = FleetNodes(app.service)
         self.work = PlanWork(app)
+        self._likely = LikelyPlan()
 
     def plan_now(self, fleet: FleetSnapshot) -> PlacementPlan | None:
-        """The greedy plan; None where there is nothing to plan, or not yet."""
+        """The greedy plan, as it is shown; None where there is nothing to plan, or not yet."""
         if not fleet.catalog.roles:
             return None
         comparison = self.work.compare(self.nodes.nodes_of(fleet), fleet.catalog)
-        return None if comparison is None else comparison.greedy
+        return None if comparison is None else self._likely.of(comparison.greedy, fleet.catalog)
 
 
 class PlanWork:

@@ -19,7 +19,7 @@ _SIGNS = {"keep": "=", "move": "→", "add": "+", "remove": "-"}
 
 def change_rows(diff: PlanDiff, layout: PlanLayout) -> list[PlanRow]:
     """What would be done, one line each; a sum above."""
-    rows = [heading("sum", _sum_text(diff), layout)]
+    rows = [heading("sum", _sum_text(diff, layout.width - 8), layout)]
     labels = [_label(item) for item in diff.changes]
     width = min(max(map(cell_width, labels), default=8), max(10, layout.width // 4))
     places = [_place_text(item) for item in diff.changes]
@@ -46,15 +46,18 @@ def change_rows(diff: PlanDiff, layout: PlanLayout) -> list[PlanRow]:
     return [*rows, *text_rows("how long", HOW_LONG, layout)] if diff.load_gb else rows
 
 
-def _sum_text(diff: PlanDiff) -> str:
+def _sum_text(diff: PlanDiff, room: int) -> str:
     if not diff.changes:
         return "nothing is loaded, and nothing is planned"
     if not diff.has_changes:
         return "what is loaded now is what is planned"
     kinds = [(kind, diff.count(kind)) for kind in ("keep", "move", "add", "remove")]
     said = ", ".join(f"{kind} {number}" for kind, number in kinds if number)
-    text = f"from what is loaded now: {said}; {diff.load_gb:.0f} GiB to load, about {duration(diff.seconds)}"
-    return f"{text}, {count(diff.unknown, 'copy', 'copies')} of unknown size" if diff.unknown else text
+    text = f"{said}; {diff.load_gb:.0f} GiB to load, about {duration(diff.seconds)}"
+    if diff.unknown:
+        text += f", {count(diff.unknown, 'copy', 'copies')} of unknown size"
+    whole = f"from what is loaded now: {text}"
+    return whole if cell_width(whole) <= room else text
 
 
 def _label(item: PlanChange) -> str:

@@ -18,6 +18,8 @@ from fleettui.view.units import count, gib_text
 
 _NAMED = 2
 """Machines at risk that the title names."""
+_ERRORS = 3
+"""Errors of the catalog that are told one by one."""
 _WORDS_FROM = 100
 """Columns of the screen from which the title says all words."""
 
@@ -79,19 +81,29 @@ def plan_chips(view: str, is_optimal: bool, switched: Sequence[str]) -> tuple[Ch
     )
 
 
+def broken_lines(problems: Sequence[ConfigProblem], *, is_planned: bool = False) -> list[tuple[str, Tone]]:
+    """What is wrong with the catalog; `is_planned`: by its last good version."""
+    own = [problem for problem in problems if problem.is_of_catalog]
+    said: list[tuple[str, Tone]] = [(problem_line(problem), "bad") for problem in own[:_ERRORS]]
+    if len(own) > _ERRORS:
+        said.append((f"and {len(own) - _ERRORS} more: fleettui config validate", "bad"))
+    if said and is_planned:
+        said.append(("This plan is by the last version that was right.", "warn"))
+    return said
+
+
 def no_plan_lines(
     catalog: Catalog, problems: Sequence[ConfigProblem], *, has_machines: bool
 ) -> list[tuple[str, Tone]]:
     """Why there is nothing to plan, and what to do; empty where there are roles."""
-    own = [problem for problem in problems if problem.is_of_catalog]
-    said: list[tuple[str, Tone]] = [(problem_line(problem), "bad") for problem in own[:3]]
+    said = broken_lines(problems)
     if catalog.roles:
         return (
             said
             if has_machines
             else [*said, ("No machine is declared, so there is no place for a role.", "dim")]
         )
-    if own:
+    if said:
         return [*said, ("No role is planned until that is right.", "dim")]
     if catalog.roles_file:
         said.append((f"{clean(catalog.roles_file)} has no roles.", "plain"))

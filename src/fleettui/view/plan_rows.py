@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from fleettui.model.placement import Assignment, PlanGpu, PlanNode, PlanRole, UnplacedRole
@@ -199,6 +199,15 @@ def text_rows(key: str, text: str, layout: PlanLayout, tone: Tone = "dim") -> li
             in_signs((Cell(f"  {line}" if number == 0 else f"    {line}", tone),), layout),
         )
         for number, line in enumerate(lines)
+    ]
+
+
+def said_rows(key: str, said: Iterable[tuple[str, Tone]], layout: PlanLayout) -> list[PlanRow]:
+    """Sentences, one below the other."""
+    return [
+        row
+        for number, (text, tone) in enumerate(said)
+        for row in text_rows(f"{key} {number}", text, layout, tone)
     ]
 
 

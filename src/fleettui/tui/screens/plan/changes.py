@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fleettui.decide.placement.diff import Loading, diff_loaded
-from fleettui.decide.placement.kinds import with_likely_models
 from fleettui.decide.plan_nodes import loaded_now
 from fleettui.model.placement import PlacementPlan
 from fleettui.model.placement_answers import LoadedCopy, PlanDiff
@@ -26,7 +25,8 @@ class NowChanges:
     def from_now(
         self, fleet: FleetSnapshot, plan: PlacementPlan, rates: Mapping[str, float] = NOTHING_MEASURED
     ) -> PlanDiff:
-        """What would be loaded, moved and taken away. `rates`: bytes a second of machines' loads."""
+        """What would be loaded, moved and taken away. `plan`: with the likely models; `rates`: bytes a second
+        of the last loads of machines."""
         catalog = fleet.catalog
         before = self._made_for
         if fleet.seq != self._seq or not before or before[0] is not plan:
@@ -40,5 +40,5 @@ class NowChanges:
         ):
             self._made_for = (plan, catalog, self._loaded, rates)
             loading = Loading(catalog, rates=rates)
-            self._diff = diff_loaded(self._loaded, with_likely_models(plan, catalog), loading)
+            self._diff = diff_loaded(self._loaded, plan, loading)
         return self._diff

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fleettui.model.placement import PlacementPlan, PlanNode, PlanRole
+from fleettui.decide.placement.kinds import with_likely_models
+from fleettui.model.catalog import Catalog
+from fleettui.model.placement import PlacementPlan, PlanNode
 from fleettui.model.placement_answers import PlanComparison
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.widgets.prompt import Question
@@ -52,12 +54,12 @@ def export_text(
     suffix: str,
     plan: PlacementPlan,
     nodes: Sequence[PlanNode],
-    roles: Sequence[PlanRole],
+    catalog: Catalog,
     comparison: PlanComparison,
 ) -> str:
     """What is to be written."""
     if suffix == ".txt":
-        lines = plan_lines(plan, nodes, roles, comparison)
+        lines = plan_lines(with_likely_models(plan, catalog), nodes, catalog.roles, comparison)
         return "\n".join(text_of(line).rstrip() for line in lines) + "\n"
     document = plan_document(plan, comparison)
     if suffix == ".json":
@@ -73,7 +75,7 @@ class Export(NamedTuple):
     screen: LiveScreen
     plan: PlacementPlan
     nodes: Sequence[PlanNode]
-    roles: Sequence[PlanRole]
+    catalog: Catalog
     comparison: PlanComparison
     what_if: Sequence[str]
 
@@ -98,7 +100,7 @@ class Export(NamedTuple):
 
     async def _write(self, path: Path) -> None:
         screen = self.screen
-        text = export_text(path.suffix.lower(), self.plan, self.nodes, self.roles, self.comparison)
+        text = export_text(path.suffix.lower(), self.plan, self.nodes, self.catalog, self.comparison)
         try:
             await asyncio.to_thread(path.write_text, text, encoding="utf-8")
         except OSError as error:

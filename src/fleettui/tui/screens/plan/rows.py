@@ -22,7 +22,7 @@ from fleettui.view.plan_rows import (
     cpu_row,
     gpu_row,
     heading,
-    text_rows,
+    said_rows,
     unplaced_rows,
 )
 from fleettui.view.units import count
@@ -115,9 +115,7 @@ class PlanRows:
             said.append((f"switched off (count 0): {', '.join(plan.switched_off)}", "dim"))
         if said:
             rows.append(heading("notes", "to look at", layout))
-        for number, (text, tone) in enumerate(said):
-            rows += text_rows(f"note {number}", text, layout, tone)
-        return rows
+        return [*rows, *said_rows("note", said, layout)]
 
     def _of_node(
         self,

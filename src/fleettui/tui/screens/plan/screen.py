@@ -11,11 +11,12 @@ from fleettui.decide.plan_nodes import NO_PROFILE
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import PlacementPlan, PlanNode
 from fleettui.model.placement_answers import PlanComparison
+from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.memory import flag_in
-from fleettui.tui.planning import PlanWork
+from fleettui.tui.planning import LikelyPlan, PlanWork
 from fleettui.tui.screens.plan.changes import NOTHING_MEASURED, NowChanges
 from fleettui.tui.screens.plan.export import Export
 from fleettui.tui.screens.plan.rows import PlanRows, Used, about_row, used_now
@@ -25,8 +26,8 @@ from fleettui.tui.widgets.cell_block import CellBlock
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.cells import Cell, Cells
 from fleettui.view.plan_answers import change_rows, loss_rows
-from fleettui.view.plan_page import no_plan_lines, plan_chips, plan_title
-from fleettui.view.plan_rows import PlanLayout, PlanRow, plan_header, plan_layout, text_rows
+from fleettui.view.plan_page import broken_lines, no_plan_lines, plan_chips, plan_title
+from fleettui.view.plan_rows import PlanLayout, PlanRow, plan_header, plan_layout, said_rows
 from fleettui.view.route_page import ChipLine, detail_cells, lay_chips
 from fleettui.view.text import clean
 
@@ -54,12 +55,15 @@ class PlanScreen(LiveScreen):
         self.view_now: Literal["plan", "changes", "losses"] = "plan"
         self.is_optimal = False
         self.plan: PlacementPlan | None = None
-        """As it is shown."""
+        """As it is exported."""
+        self.shown_plan: PlacementPlan | None = None
+        """With the models that are likely meant."""
         self.comparison: PlanComparison | None = None
         self.nodes: tuple[PlanNode, ...] = ()
         """The fleet as it would be."""
         self.rows = PlanRows()
         self.changes = NowChanges()
+        self._likely = LikelyPlan()
         self._other_work: PlanWork | None = None
         """Of the fleet as it would be, beside the app's, of the fleet as it is."""
         self._layout: PlanLayout | None = None
@@ -119,24 +123,22 @@ class PlanScreen(LiveScreen):
         if catalog.roles and snapshot.machines:  # while the first what-if is worked out, the plan as it is
             comparison = work.compare(self.nodes, catalog) or self.fleet_app.plans.work.comparison
         self.comparison = comparison
-        self.plan = None
+        self.plan = self.shown_plan = None
         if comparison is not None:
             self.plan = comparison.optimal if self.is_optimal else comparison.greedy
+            self.shown_plan = self._likely.of(self.plan, catalog)
         layout = self._layout_for(self.nodes)
         self._show_rows(snapshot, catalog, layout)
         self._show_around(snapshot, comparison, now, layout)
         self._show_detail()
 
     def _show_rows(self, snapshot: FleetSnapshot, catalog: Catalog, layout: PlanLayout) -> None:
-        view, plan = self.plan_list, self.plan
+        view, plan = self.plan_list, self.shown_plan
         if plan is None:
             said = no_plan_lines(catalog, snapshot.problems, has_machines=bool(snapshot.machines))
-            said = said or [("working the plan out…", "dim")]
-            rows = [
-                row for n, (text, tone) in enumerate(said) for row in text_rows(f"no {n}", text, layout, tone)
-            ]
-            view.show_lines(rows, None)
+            view.show_lines(said_rows("no", said or [("working the plan out…", "dim")], layout), None)
             return
+        broken = said_rows("broken", broken_lines(snapshot.problems, is_planned=True), layout)
         if self.view_now == "changes":
             desk = self.fleet_app.service.routing
             rates = NOTHING_MEASURED if desk is None else desk.load_rates
@@ -148,9 +150,9 @@ class PlanScreen(LiveScreen):
             rows = self.rows.of_plan(
                 plan, self.nodes, catalog, self._used, self.what_if, layout, warnings, self.work.findings
             )
-            view.show_lines(rows, Line("header", plan_header(layout)))
+            view.show_lines([*broken, *rows], Line("header", plan_header(layout)))
             return
-        view.show_lines(rows, None)
+        view.show_lines([*broken, *rows], None)
 
     def _show_around(
         self, snapshot: FleetSnapshot, comparison: PlanComparison | None, now: float, layout: PlanLayout
@@ -175,7 +177,7 @@ class PlanScreen(LiveScreen):
         """What is known of the line under the cursor."""
         width, glyphs = self.size.width, self.fleet_app.look.glyph_set
         most = 1 if self.size.height < LOW else 2
-        row, plan, lines = self.current_row, self.plan, []
+        row, plan, lines = self.current_row, self.shown_plan, []
         about = None
         if row is not None and plan is not None:
             roles = self.fleet_app.snapshot.catalog.roles
@@ -282,8 +284,9 @@ class PlanScreen(LiveScreen):
         """Ask for the file, or write the one that was named."""
         plan, comparison = self.plan, self.comparison
         if plan is not None and comparison is not None:
-            roles = self.fleet_app.snapshot.catalog.roles
-            Export(self, plan, self.nodes, roles, comparison, self.what_if.words).ask(text)
+            catalog, notes = self.fleet_app.snapshot.catalog, self.fleet_app.plans.nodes.notes
+            plan = replace(plan, warnings=(*notes, *plan.warnings))
+            Export(self, plan, self.nodes, catalog, comparison, self.what_if.words).ask(text)
 
     async def on_click(self, event: events.Click) -> None:
         """An option was clicked."""
