@@ -58,6 +58,8 @@ class Load:
     """None: nothing is loaded, since it is there or on the way."""
     told: Maybe[Prediction] = Unknown("not an Ollama")
     spreads: bool = False
+    evicts: bool = True
+    """The engine makes room by itself, and puts nothing into main memory beside what is loaded: Ollama."""
     is_lesser: bool = False
     """Whatever the room: a smaller context than at the source, or it is there partly in main memory."""
     least_percent: int = 100
@@ -190,9 +192,7 @@ def _offload(
 ) -> Placed | Rejection:
     """Partly or wholly in main memory; Ollama drops all that is loaded on the cards first."""
     has_others = engine.count > len(engine.idle)
-    if cards and has_others and isinstance(load.told, Unknown):
-        return _no_fit(bay, load, need)
-    if cards and has_others:
+    if cards and has_others and load.evicts:
         return _no_fit(bay, load, need, engine.staying)
     victims = tuple([copy for _, copy in (engine.idle if cards else engine.idle[:forced])])
     left = free_cards(cards, victims)

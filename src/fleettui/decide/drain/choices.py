@@ -252,6 +252,7 @@ class Choices:
             None if isinstance(need, Unknown) else need,
             predict(facts, use.use) if engine.kind == "ollama" else Unknown("not an Ollama"),
             use.spreads,
+            engine.kind == "ollama",
             wanted is not None and not isinstance(context, Unknown) and context < wanted,
             self._percent,
             pull_bytes=size if is_pull and not isinstance(size, Unknown) else 0,
