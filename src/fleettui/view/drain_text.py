@@ -181,7 +181,7 @@ def _details(line: PlannedCopy) -> tuple[list[str], list[str]]:
             _context_text(line),
             seconds_text(target.eta_s),
         ]
-    return columns, _sentences(line)
+    return columns, line_sentences(line)
 
 
 def where_text(target: RouteCandidate) -> str:
@@ -229,7 +229,8 @@ def seconds_text(seconds: Maybe[float]) -> str:
     return f"~{seconds:.0f} s" if seconds < 600 else f"~{duration_words(seconds)}"
 
 
-def _sentences(line: PlannedCopy) -> list[str]:
+def line_sentences(line: PlannedCopy) -> list[str]:
+    """What is to be said of a copy beyond its figures."""
     words = []
     target = line.target
     if line.text:
@@ -240,18 +241,18 @@ def _sentences(line: PlannedCopy) -> list[str]:
         words.append(f"once it is moved there from {clean(line.follows)}")
     if line.drain_class == "covered" and is_context_less(line):
         words.append(_context_text(line))
-    if line.drain_class == "pull" or (not isinstance(line.pull_bytes, Unknown) and line.pull_bytes):
+    if line.drain_class == "pull" and not line.text:
         words.append(f"pulls {bytes_gib(line.pull_bytes)} GiB first")
     if line.num_ctx is not None:
         words.append(f"loaded with num_ctx {line.num_ctx}")
-    if line.keep:
+    if line.keep and "keep" not in line.text:
         words.append(f"the catalog keeps {line.keep} resident")
     sentences = ["; ".join(words)] if words else []
     if line.rejected and line.target is None:
         sentences.append(rejected_text(line.rejected))
-    if line.drain_class == "last_copy" and line.cold_on:
+    if line.cold_on and not line.text:
         sentences.append(f"will be cold on {', '.join(map(clean, line.cold_on))}")
-    return [sentence for sentence in sentences if sentence]
+    return sentences
 
 
 def rejected_text(rejected: Sequence[RejectedMachine]) -> str:
