@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from builders import NOW, make_copy, make_engine, make_fleet, make_offline, make_snapshot
+from builders import (
+    NOW,
+    make_copy,
+    make_engine,
+    make_fleet,
+    make_machine,
+    make_offline,
+    make_process,
+    make_snapshot,
+)
 from fleettui.decide.events import events_between
 from fleettui.decide.filters import flag_rejections
 from fleettui.decide.health import judge_health
@@ -39,11 +48,13 @@ def flag(state: DrainState = "running", **changes: Any) -> DrainFlag:
 
 def watched(stored: DrainFlag, *polls: EngineReading | None, **more: Any) -> DrainFlag:
     """What is shown after these answers, two seconds apart; None: the engine said nothing yet."""
-    watch, shown = DrainWatch(), None
+    watch, shown, lacks = DrainWatch(), None, more.pop("lacks", {})
     for number, reading in enumerate(polls, 1):
         at = NOW + 2 * number
         told = [(reading, None if reading is None or reading.state == "down" else at)]
-        shown = watch.judge(stored, told, more.get("sockets"), more.get("found"), at, at, 0)
+        engines = () if reading is None else (reading,)
+        snapshot = replace(make_snapshot(**more), **{"engines": engines, "last_seen": at, **lacks})
+        shown = watch.judge(stored, told, snapshot, at, 0)
     assert shown is not None
     return shown
 
@@ -87,10 +98,18 @@ def test_an_engine_that_was_found_and_is_not_asked_may_hold_anything() -> None:
     ).is_drained
 
 
+def test_another_process_on_its_gpus_is_what_blocks_it() -> None:
+    trainer = make_process(name="/usr/bin/python3", command="python3 train.py", user="jonas")
+    assert not watched(flag(), EMPTY, EMPTY, processes=[trainer]).is_drained
+    assert not watched(flag(), EMPTY, EMPTY, lacks={"processes": None}).is_drained, "nobody looked"
+    assert watched(flag(), EMPTY, EMPTY, machine=make_machine(gpus=0)).is_drained
+    assert watched(flag("drained"), EMPTY, processes=[trainer]).is_drained, "no model was loaded again"
+
+
 def test_the_same_answer_twice_is_one_poll() -> None:
     watch, stored = DrainWatch(), flag()
     for _ in range(3):
-        assert watch.judge(stored, [(EMPTY, NOW + 1)], None, None, NOW + 1, NOW + 2, 0) is stored
+        assert watch.judge(stored, [(EMPTY, NOW + 1)], make_snapshot(engines=(EMPTY,)), NOW + 2, 0) is stored
 
 
 def test_a_machine_that_was_filled_again_is_blocked_with_what_is_loaded() -> None:

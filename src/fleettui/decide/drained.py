@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from fleettui.decide.drain.sources import find_copies
 from fleettui.model.clock import day_and_time
 from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
+from fleettui.model.vram import has_no_gpu
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from fleettui.model.readings import EngineReading
-    from fleettui.model.snapshot import DrainFlag
-    from fleettui.model.sockets import FoundEngine, SocketsReading
+    from fleettui.model.snapshot import DrainFlag, MachineSnapshot
+    from fleettui.model.sockets import SocketsReading
 
 _NAMES_TOLD = 3
+_ALWAYS_LOADED = frozenset({"vllm", "sglang", "llamacpp"})
+"""Engines that serve a model as long as they run."""
 
 
-def is_empty(
-    engines: Iterable[EngineReading],
-    sockets: SocketsReading | None = None,
-    found: Iterable[FoundEngine] | None = None,
-) -> bool:
-    """Nothing of ours is loaded, as far as that is certain: every engine says so, or its port is closed.
+def is_empty(snapshot: MachineSnapshot) -> bool:
+    """Nothing is loaded, as far as that is certain: every engine says so, or its port is closed, and the GPUs
+    have no other process.
 
     A sleeping copy holds no memory. An engine that was found and is not asked may hold anything.
     """
-    if any(not item.is_polled for item in found or ()):
+    if any(not item.is_polled and item.kind in _ALWAYS_LOADED for item in snapshot.found or ()):
         return False
-    return all(_holds_nothing(engine, sockets) for engine in engines)
+    if snapshot.processes is None and not has_no_gpu(snapshot):
+        return False
+    return all(_holds_nothing(engine, snapshot.sockets) for engine in snapshot.engines) and not find_copies(
+        snapshot
+    )
 
 
 def _holds_nothing(engine: EngineReading, sockets: SocketsReading | None) -> bool:

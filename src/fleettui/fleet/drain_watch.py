@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from fleettui.decide.drained import drained, is_empty, loaded_again, refilled
 from fleettui.model.readings import EngineReading
-from fleettui.model.snapshot import DrainFlag
-from fleettui.model.sockets import FoundEngine, SocketsReading
+from fleettui.model.snapshot import DrainFlag, MachineSnapshot
 
 EMPTY_POLLS = 2
 Told = tuple[EngineReading | None, float | None]
@@ -31,16 +30,13 @@ class DrainWatch:
         self,
         stored: DrainFlag | None,
         told: Sequence[Told],
-        sockets: SocketsReading | None,
-        found: tuple[FoundEngine, ...] | None,
-        heard_at: float | None,
+        snapshot: MachineSnapshot,
         now: float,
         utc_offset_s: int,
     ) -> DrainFlag | None:
         """The flag with the state that the machine shows; the same object while nothing changes.
 
-        `told`: of every engine that is asked; `heard_at`: when the machine was heard last, which dates
-        engines that are down.
+        `told`: of every engine that is asked.
         """
         if stored is None:
             self._stored = self._shown = None
@@ -50,9 +46,8 @@ class DrainWatch:
         names = self._loaded_again(stored, told)
         if names:
             self._note_copies(stored, names, told, now, utc_offset_s)
-        elif self._is_new_poll(told, heard_at):
-            is_over = is_empty([item for item, _ in told if item is not None], sockets, found)
-            self._empty_polls = self._empty_polls + 1 if is_over else 0
+        elif self._is_new_poll(told, snapshot.last_seen):
+            self._empty_polls = self._empty_polls + 1 if is_empty(snapshot) else 0
             if self._empty_polls == EMPTY_POLLS:
                 self._names = ()
                 self._shown = stored if stored.is_drained else drained(stored)
@@ -86,7 +81,8 @@ class DrainWatch:
             self._shown = refilled(stored, names, self._full_since, now, utc_offset_s)
 
     def _is_new_poll(self, told: Sequence[Told], heard_at: float | None) -> bool:
-        """Every engine was asked again since the last poll that counted."""
+        """Every engine was asked again since the last poll that counted; one that is down counts as long as
+        the machine is heard."""
         oldest = None
         for item, at in told:
             moment = heard_at if item is not None and item.state == "down" else at

@@ -188,9 +188,10 @@ class MachineRecord:
             reasons=self._verdict.reasons,
             last_seen=self.last_seen,
             maintenance=self.maintenance,
-            drain=None if self.drain is None else self._watch_drain(self.drain, now, utc_offset_s),
             seq=self._seq,
         )
+        if self.drain is not None:
+            snapshot = replace(snapshot, drain=self._watch_drain(self.drain, snapshot, now, utc_offset_s))
         judged = self._verdict.judge(
             snapshot, self._sources.values(), now, interval_s, utc_offset_s, self.profile
         )
@@ -198,7 +199,9 @@ class MachineRecord:
             return judged
         return replace(judged, reasons=(*judged.reasons, *self.fleet_notes))
 
-    def _watch_drain(self, stored: DrainFlag, now: float, utc_offset_s: int) -> DrainFlag | None:
+    def _watch_drain(
+        self, stored: DrainFlag, snapshot: MachineSnapshot, now: float, utc_offset_s: int
+    ) -> DrainFlag | None:
         """The flag with the state that the engines show."""
         has_found = len(self._engine_list) > len(self.machine.engines)
         told = [
@@ -206,9 +209,7 @@ class MachineRecord:
             for item in self._engine_list
             if not (has_found and self._stands_aside(item))
         ]
-        return self._drain_watch.judge(
-            stored, told, self.facts.sockets, self.found, self.last_seen, now, utc_offset_s
-        )
+        return self._drain_watch.judge(stored, told, snapshot, now, utc_offset_s)
 
     def _statuses(self) -> dict[str, SourceStatus]:
         statuses = {name: source.freeze() for name, source in self._sources.items()}
