@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -342,6 +344,17 @@ def test_the_docs_show_what_a_newcomer_will_see(demo_cli: Cli) -> None:
             assert printed[: len(expected)] == expected
         missing = [line for line in expected if line not in printed]
         assert not missing, (command, missing)
+
+
+def test_the_worked_example_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "placement.md").read_text(encoding="utf-8").partition("## A worked example\n")[2]
+    script = page.partition("```sh\n")[2].partition("```")[0]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["/bin/sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert done.stdout == page.partition("```\n\nThe plan:\n\n```\n")[2].partition("```")[0]
 
 
 def test_from_what_is_loaded_on_the_demo_fleet(demo_cli: Cli) -> None:
