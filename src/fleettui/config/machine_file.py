@@ -115,7 +115,7 @@ def _endpoint(engine: EnginePart, ollama_port: int) -> EngineEndpoint:
         port = parts.port or (443 if parts.scheme == "https" else 80)
     if port is None:
         port = ollama_port if engine.kind == "ollama" else DEFAULT_PORTS[engine.kind]
-    return EngineEndpoint(engine.kind, port, engine.url, engine.api_key_env)
+    return EngineEndpoint(engine.kind, port, engine.url, engine.api_key_env, engine.start, engine.stop)
 
 
 def _disabled_gpus(document: YamlDocument, path: str) -> tuple[tuple[int, ...], list[ConfigProblem]]:

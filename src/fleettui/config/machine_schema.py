@@ -190,6 +190,8 @@ class EnginePart(_Part):
     port: Port | None = None
     url: Annotated[str, AfterValidator(_check_url)] | None = None
     api_key_env: Annotated[str, AfterValidator(_check_variable)] | None = None
+    start: Text | None = None
+    stop: Text | None = None
 
 
 class NvidiaSmiPart(_Part):

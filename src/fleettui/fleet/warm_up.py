@@ -145,7 +145,10 @@ class ModelLoad:
         context: int | None = None,
         keep_alive: KeepAlive = None,
         clock: Callable[[], float] = time.time,
+        note_call: Callable[[str], None] | None = None,
     ) -> None:
+        """`note_call` hears of each request before it goes out: `POST bora:11434/api/generate {…}`."""
+        self._note_call = note_call
         self._fleet = fleet
         self._candidate = candidate
         self._context = context
@@ -154,8 +157,6 @@ class ModelLoad:
         self._what = f"{candidate.model} on {candidate.machine}"
         self._line = EngineLine(fleet, address_of(candidate))
         self._request: asyncio.Future[HttpAnswer] | None = None
-        self.calls: list[str] = []
-        """What was sent, in order: `POST bora:11434/api/generate {"model": …}`."""
 
     def abort(self) -> None:
         """Give the load up: the engine ends it with the connection."""
@@ -216,7 +217,8 @@ class ModelLoad:
             body["keep_alive"] = self._keep_alive
         if self._context is not None:
             body["options"] = {"num_ctx": self._context}
-        self.calls.append(f"POST {self._line.address.shown}{path} {json.dumps(body)}")
+        if self._note_call is not None:
+            self._note_call(f"POST {self._line.address.shown}{path} {json.dumps(body)}")
         return await self._line.post(path, body, timeout_s=LOAD_LIMIT_S)
 
     def _abilities(self, snapshot: MachineSnapshot) -> tuple[str, ...]:

@@ -55,6 +55,10 @@ class EngineEndpoint:
     """Base URL when the engine is not on the machine's loopback."""
     api_key_env: str | None = None
     """Name of the environment variable that holds the key; the key itself is never kept."""
+    start: str | None = None
+    """Command that starts it on its machine; only a drain runs it."""
+    stop: str | None = None
+    """Command that stops it there; only a drain runs it."""
 
 
 @dataclass(frozen=True, slots=True)

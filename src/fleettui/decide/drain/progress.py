@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fleettui.decide.drain.sight import Sight
-from fleettui.model.drain import CLASS_WORDS, CopyProgress, CopyState, DrainOptions, PlannedCopy
+from fleettui.model.drain import (
+    CLASS_WORDS,
+    LOADING_CLASSES,
+    CopyProgress,
+    CopyState,
+    DrainOptions,
+    PlannedCopy,
+)
 from fleettui.model.literal import Literal
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import DrainState
@@ -57,6 +64,8 @@ def next_step(
         return _after_it_is_gone(progress, sight)
     if state in ("skipped", "blocked", "failed"):
         return NextStep("wait", state, progress.text)
+    if line.drain_class == "unmanaged" and line.copy.engine == "process" and "unmanaged" in options.forced:
+        return NextStep("end", "skipped", "unmanaged: it stays, which the operator accepts")
     if line.drain_class == "unmanaged":
         return NextStep("end", "blocked", f"unmanaged: {line.text or 'nobody can unload it from here'}")
     if state == "gone" and progress.unloads > RETRIES:
@@ -65,11 +74,17 @@ def next_step(
         held = _held_up(progress, sight, now)
         if held is not None:
             return held
-    if sight.cover is not None:
+    if sight.cover is not None and not (sight.keep_text and _loads_one_more(line, progress)):
         return _release(line, progress, sight, options, now)
     if line.is_lost and line.drain_class in options.forced:
         return _release(line, progress, sight, options, now)
     return _bring_elsewhere(line, progress, sight, options)
+
+
+def _loads_one_more(line: PlannedCopy, progress: CopyProgress) -> bool:
+    """The catalog keeps more copies than there would be left: another one is loaded first."""
+    is_planned = line.drain_class in LOADING_CLASSES and line.target is not None
+    return is_planned and not progress.is_moved and len(progress.failures) < TARGETS_TRIED
 
 
 def _after_it_is_gone(progress: CopyProgress, sight: Sight) -> NextStep:
@@ -126,11 +141,15 @@ def _bring_elsewhere(
         return NextStep("end", "failed", "; ".join(progress.failures))
     if line.is_lost:
         why = line.text or "no machine takes it"
+        if progress.failures:
+            return NextStep("end", "failed", "; ".join([*progress.failures, f"and no other target: {why}"]))
         return NextStep("end", "blocked", f"{CLASS_WORDS[line.drain_class].lower()}: {why}")
     if line.drain_class == "degraded" and not options.accept_degraded:
         return NextStep("end", "blocked", f"degraded: {line.text}; only with --accept-degraded")
     if line.drain_class == "pull" and not options.allow_pull:
         return NextStep("end", "blocked", f"pull: {line.text}; only with --allow-pull")
+    if sight.coming_text:
+        return NextStep("wait", "pending", sight.coming_text)
     if line.drain_class == "covered" or line.target is None or sight.target_problem:
         return NextStep("plan", "pending", sight.target_problem)
     if sight.is_target_busy:
@@ -143,12 +162,17 @@ def end_of_drain(copies: Sequence[CopyProgress], empty_polls: int) -> tuple[Drai
     if not all(copy.is_ended for copy in copies):
         return None
     failed = [_told(copy) for copy in copies if copy.state == "failed"]
-    held = [_told(copy) for copy in copies if copy.state in ("blocked", "skipped")]
+    held = [_told(copy) for copy in copies if copy.state in ("blocked", "skipped") and not _is_accepted(copy)]
     if failed:
         return "failed", "; ".join([*failed, *held])
     if held:
         return "blocked", "; ".join(held)
     return ("drained", "") if empty_polls >= GONE_POLLS else None
+
+
+def _is_accepted(copy: CopyProgress) -> bool:
+    """A process of somebody else that the operator said may end."""
+    return copy.copy.engine == "process" and copy.state == "skipped"
 
 
 def _told(copy: CopyProgress) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fleettui.decide.drain.sources import find_copies
 from fleettui.decide.engine_reasons import engine_status
 from fleettui.model.busy import find_busy_signs
 from fleettui.model.catalog import Catalog, find_in_catalog
@@ -43,9 +44,11 @@ class Sight:
     work: tuple[str, ...] = ()
     """Signs that requests are in work."""
     kills_work: bool = False
-    """Its engine breaks requests off when it unloads: only an idle copy is unloaded, however long that takes."""
+    """Its engine breaks requests off when it unloads: only an idle copy is unloaded, however long it takes."""
     keep_text: str = ""
     """Why fewer resident copies are not allowed now; empty while they are."""
+    coming_text: str = ""
+    """Another drain brings the same weights elsewhere; empty: none does."""
     is_target_busy: str = ""
     """What is loaded on the target now; empty: nothing."""
 
@@ -101,6 +104,8 @@ def presence_of(machine: MachineSnapshot | None, copy: SourceCopy) -> Presence:
     """Is it there? Unknown while its engine does not answer; an engine whose port is closed holds nothing."""
     if machine is None or machine.link.state != "up":
         return "unknown"
+    if copy.engine == "process":
+        return "resident" if any(found.copy.key == copy.key for found in find_copies(machine)) else "gone"
     engine = find_engine(machine, copy.engine, copy.port)
     if engine is None:
         return "unknown"

@@ -1,0 +1,149 @@
+"""How far each copy of a drain is: lines, states, what failed, what is looked at later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fleettui.decide.drain.progress import RETRIES
+from fleettui.fleet.drain.shared import DrainRoom
+from fleettui.model.drain import CopyProgress, CopyState, DrainOptions, PlannedCopy, SourceCopy
+from fleettui.model.names import canonical_name
+from fleettui.model.record import replace
+from fleettui.model.unknown import NOT_READ
+
+Key = tuple[str, str, int, str]
+"""Machine, engine, port, name of a copy."""
+AGAIN_S = 3.0
+"""Before a copy is looked at again that nothing came of."""
+
+
+class CopyBoard:
+    """The copies of one drained machine, in the order of the work."""
+
+    def __init__(self, room: DrainRoom, machine: str) -> None:
+        self._room = room
+        self._machine = machine
+        self.lines: dict[Key, PlannedCopy] = {}
+        self.copies: dict[Key, CopyProgress] = {}
+        self.failed: dict[Key, set[str]] = {}
+        """Targets that failed for a copy."""
+        self.plans: dict[Key, int] = {}
+        """How often another target was looked for."""
+        self._held: dict[Key, float] = {}
+        """Copies that nothing is done for before that moment."""
+        self._refusals: dict[Key, int] = {}
+        """Unloads in a row that an engine refused."""
+        self.is_changed = True
+        """Something is to be written down."""
+
+    @property
+    def progress(self) -> tuple[CopyProgress, ...]:
+        """In the order of the work."""
+        return tuple(self.copies.values())
+
+    def is_held(self, key: Key) -> bool:
+        """It was looked at a moment ago."""
+        return self._held.get(key, 0.0) > self._room.now()
+
+    def add(self, line: PlannedCopy, options: DrainOptions, hint: CopyProgress | None = None) -> None:
+        """A new line; of what was written down only counts what observation cannot tell."""
+        key, target = line.copy.key, None if line.target is None else line.target.machine
+        fresh = CopyProgress(
+            line.copy, line.drain_class, "pending", self._room.now(), target, line.text,
+            UNKNOWN_ETA if line.target is None else line.target.eta_s,
+        )  # fmt: skip
+        if hint is not None:
+            is_moved = hint.is_moved and line.drain_class == "covered"
+            fresh = replace(fresh, unloads=hint.unloads, is_moved=is_moved)
+        if _is_named(line.copy, options.skips) or (hint is not None and hint.state == "skipped"):
+            fresh = replace(fresh, state="skipped", text="skipped by the operator")
+        self.lines[key], self.copies[key] = line, fresh
+        self.is_changed = True
+
+    def add_gone(self, hint: CopyProgress) -> None:
+        """A copy that an earlier worker unloaded."""
+        self.lines[hint.copy.key] = PlannedCopy(hint.copy, hint.drain_class)
+        self.copies[hint.copy.key] = replace(hint, state="gone")
+        self.is_changed = True
+
+    def plan_anew(self, key: Key, line: PlannedCopy) -> None:
+        """Another target, or none."""
+        target = None if line.target is None else line.target.machine
+        eta_s = UNKNOWN_ETA if line.target is None else line.target.eta_s
+        self.lines[key] = line
+        self.copies[key] = replace(self.copies[key], drain_class=line.drain_class, target=target, eta_s=eta_s)
+        self.plans[key] = self.plans.get(key, 0) + 1
+        self.change(key, "pending", line.text)
+        self.is_changed = True
+
+    def change(
+        self,
+        key: Key,
+        state: CopyState,
+        text: str = "",
+        target: str | None = None,
+        *,
+        is_moved: bool | None = None,
+    ) -> None:
+        """How a copy stands now."""
+        before = self.copies[key]
+        since = before.since if before.state == state else self._room.now()
+        after = replace(
+            before,
+            state=state,
+            text=text,
+            since=since,
+            target=target or before.target,
+            is_moved=before.is_moved if is_moved is None else is_moved,
+        )
+        if after != before:
+            self.copies[key] = after
+            self.is_changed = True
+        self._room.rely(self._machine, self.lines[key], after)
+
+    def hold(self, key: Key, state: CopyState, text: str) -> None:
+        """Nothing came of a step: look again in a moment."""
+        if self.copies[key].state != "skipped":
+            self._held[key] = self._room.now() + AGAIN_S
+            self.change(key, state, text)
+
+    def refuse_target(self, key: Key, target: str, text: str, *, is_failure: bool) -> None:
+        """It was not loaded there: another target is looked for."""
+        progress = self.copies[key]
+        if progress.state == "skipped":
+            return
+        self.lines[key] = replace(self.lines[key], target=None)
+        if is_failure:
+            self.failed.setdefault(key, set()).add(target)
+            self.copies[key] = replace(progress, failures=(*progress.failures, text))
+        else:
+            self._held[key] = self._room.now() + AGAIN_S
+        self.change(key, "pending", text)
+
+    def refuse_unload(self, key: Key, text: str) -> None:
+        """Its engine refused: a few times more, then it is blocked."""
+        count = self._refusals[key] = self._refusals.get(key, 0) + 1
+        if count > RETRIES:
+            self.change(key, "blocked", f"unload: {text}")
+        else:
+            self.hold(key, "pending", text)
+
+    def count_unload(self, key: Key) -> None:
+        """An unload goes out."""
+        progress = self.copies[key]
+        self.copies[key] = replace(progress, unloads=progress.unloads + 1)
+        self.is_changed = True
+
+    def publish(self) -> None:
+        """Let other drains see what is still to come here."""
+        self._room.lines[self._machine] = tuple([(self.lines[key], self.copies[key]) for key in self.copies])
+
+
+UNKNOWN_ETA = NOT_READ
+
+
+def _is_named(copy: SourceCopy, names: Iterable[str]) -> bool:
+    """One of these names means it: Ollama's by its rules, all others whole."""
+    if copy.name in names:
+        return True
+    return copy.engine == "ollama" and canonical_name(copy.name) in map(canonical_name, names)

@@ -1,0 +1,262 @@
+"""The two steps on one copy that change a machine: load it elsewhere and verify that; unload it here.
+
+Both look again before they do anything: a load whether its target still takes the copy, an unload whether
+the copy elsewhere is still there, by fresh answers of its engine and fresh flags of its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from fleettui.decide.drain.sight import Cover, find_cover, is_same_model, shortfall_of
+from fleettui.decide.ollama_use import find_ollama_use
+from fleettui.fleet.drain import ollama
+from fleettui.fleet.drain.engines import (
+    Loader,
+    StepError,
+    address_of_copy,
+    address_of_cover,
+    list_now,
+    loader_of,
+    unloader_of,
+)
+from fleettui.fleet.drain.shared import DrainRoom
+from fleettui.fleet.engine_line import EngineLine, address_of
+from fleettui.model.drain import LOADING_CLASSES, DrainOptions, PlannedCopy
+from fleettui.model.readings import LoadedModel
+from fleettui.model.record import dataclass, replace
+from fleettui.model.route import RouteCandidate
+from fleettui.model.unknown import Unknown
+
+COVER_MARGIN_S = 30.0
+"""A covering copy that ends sooner covers nothing."""
+
+
+class CopyJournal(Protocol):
+    """Writes the steps of one copy down and shows how far it is."""
+
+    def note(self, text: str) -> None:
+        """How far the step is."""
+
+    def step(self, step: str, *, target: str = "", result: str = "ok", call: str = "") -> None:
+        """A step that was made."""
+
+
+class TargetRefused(Exception):
+    """The copy was not loaded there, and the next target may be tried. `is_failure`: the target failed, so
+    that it counts; else it only changed since it was planned."""
+
+    def __init__(self, text: str, *, is_failure: bool) -> None:
+        super().__init__(text)
+        self.is_failure = is_failure
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A copy that stands elsewhere, verified."""
+
+    text: str
+    vanished: tuple[str, ...] = ()
+    """Copies on the target that went without having been announced."""
+
+
+class CopyLoad:
+    """One load on a planned target, from the second look at it to the verified copy."""
+
+    def __init__(
+        self, room: DrainRoom, line: PlannedCopy, options: DrainOptions, journal: CopyJournal
+    ) -> None:
+        assert line.target is not None  # noqa: S101 - only such lines are loaded
+        self._room = room
+        self._line = line
+        self._target: RouteCandidate = line.target
+        self._options = options
+        self._journal = journal
+        self._loader: Loader | None = None
+
+    def abort(self) -> None:
+        """Give the load up, where it has begun."""
+        if self._loader is not None:
+            self._loader.abort()
+
+    async def run(self, note_verifying: Callable[[], None]) -> Loaded:
+        """Raises TargetRefused; StepError where nothing could be asked at all."""
+        await self._look_again()
+        target, room = self._target, self._room
+        before = await self._list()
+        call = lambda text: self._journal.step("load", target=target.machine, call=text)  # noqa: E731
+        try:
+            loader = self._loader = loader_of(room.service, self._line, self._line.num_ctx, call, room.now)
+            landing = await loader.run(self._journal.note)
+        except StepError as error:
+            self._journal.step("load", target=target.machine, result=str(error))
+            raise TargetRefused(str(error), is_failure=True) from None
+        self._journal.step("loaded", target=target.machine, result=landing.text)
+        note_verifying()
+        await self._verify(landing.copy, before)
+        await self._keep_measured(loader)
+        announced = tuple([eviction.model for eviction in target.evicts])
+        lost = ollama.vanished(before, landing.listed, announced, room.now())
+        if self._options.probes:
+            await self._probe()
+        self._journal.step("verified", target=target.machine, result=landing.text)
+        return Loaded(landing.text, lost)
+
+    async def _look_again(self) -> None:
+        """The plan is of a while ago: is there still room, and would nothing more have to go?"""
+        name, line = self._target.machine, self._line
+        if await self._room.ask_again(name) is None:
+            raise TargetRefused(f"{name}: no fresh answer", is_failure=True)
+        only = replace(self._options, targets=(name,))
+        again = await self._room.plan_copy(line.copy, only)
+        if again.target is None or again.target.machine != name:
+            raise TargetRefused(f"{name} takes it no more: {again.text}", is_failure=False)
+        if again.drain_class == "covered":
+            raise TargetRefused(f"{name} serves it by now", is_failure=False)
+        if _rank(again) > _rank(line):
+            raise TargetRefused(
+                f"{name}: {again.drain_class} by now, planned as {line.drain_class}", is_failure=False
+            )
+        victims = {eviction.model for eviction in again.target.evicts}
+        machine = self._room.fleet.find(name)
+        for copy in () if machine is None else machine.loaded:
+            if copy.name in victims and self._room.is_relied_on(name, copy):
+                text = f"{name}: {copy.name} there serves a copy that was drained"
+                raise TargetRefused(text, is_failure=False)
+        self._line, self._target = again, again.target
+
+    async def _list(self) -> tuple[LoadedModel, ...]:
+        try:
+            return await list_now(self._room.service, address_of(self._target))
+        except StepError as error:
+            raise TargetRefused(str(error), is_failure=True) from None
+
+    async def _verify(self, landed: LoadedModel, before: tuple[LoadedModel, ...]) -> None:
+        """What landed is what was planned; else it goes again, where it was not there before."""
+        copy, name = self._line.copy, self._target.machine
+        lacks = ""
+        if not is_same_model(copy, landed, self._room.fleet.catalog):
+            lacks = "it has other weights there"
+        planned = self._line.context_there
+        lacks = lacks or shortfall_of(copy, landed, self._options, planned)
+        if not lacks:
+            return
+        text = f"{copy.name} on {name}: {lacks}"
+        self._journal.step("degraded", target=name, result=text)
+        if self._target.engine == "ollama" and all(item.name != landed.name for item in before):
+            line = EngineLine(self._room.service, address_of(self._target))
+            call = lambda sent: self._journal.step("unload_again", target=name, call=sent)  # noqa: E731
+            try:
+                await ollama.unload_model(line, landed.name, call)
+            except StepError as error:
+                self._journal.step("unload_again", target=name, result=str(error))
+        raise TargetRefused(text, is_failure=True)
+
+    async def _keep_measured(self, loader: Loader) -> None:
+        if isinstance(loader, ollama.OllamaLoad) and loader.warmed is not None:
+            self._room.spawn(self._room.book.keep_measured(loader.warmed))
+
+    async def _probe(self) -> None:
+        """One token, where the model generates any."""
+        if self._target.engine != "ollama":
+            return
+        line, name = EngineLine(self._room.service, address_of(self._target)), self._target.machine
+        call = lambda sent: self._journal.step("probe", target=name, call=sent)  # noqa: E731
+        try:
+            await ollama.probe(line, self._target.model, self._line.num_ctx, call)
+        except StepError as error:
+            raise TargetRefused(str(error), is_failure=True) from None
+
+
+def _rank(line: PlannedCopy) -> int:
+    """How much a class asks of the operator: none may become another that asks more."""
+    return LOADING_CLASSES.index(line.drain_class) if line.drain_class in LOADING_CLASSES else 9
+
+
+class Uncovered(Exception):
+    """Nothing was unloaded: no verified copy elsewhere stands for it now."""
+
+
+async def release(
+    room: DrainRoom, line: PlannedCopy, preferred: str | None, options: DrainOptions, journal: CopyJournal
+) -> Cover | None:
+    """Unload a copy, once a copy elsewhere was verified this moment; the one that stands for it.
+
+    Raises Uncovered, StepError.
+    """
+    cover = None
+    is_forced = line.is_lost and line.drain_class in options.forced
+    if not is_forced or find_cover(room.fleet, line, preferred, options) is not None:
+        cover = await _verify_cover(room, line, preferred, options, journal)
+    machine = room.fleet.find(line.copy.machine)
+    unloader = unloader_of(line.copy.engine)
+    refusal = "it is not declared any more" if machine is None else unloader.refusal(machine, line.copy)
+    if refusal:
+        raise StepError(refusal)
+    where = "" if cover is None else cover.machine
+    await unloader.unload(
+        room.service, line.copy, lambda call: journal.step("unload", target=where, call=call)
+    )
+    return cover
+
+
+async def _verify_cover(
+    room: DrainRoom, line: PlannedCopy, preferred: str | None, options: DrainOptions, journal: CopyJournal
+) -> Cover:
+    cover = find_cover(room.fleet, line, preferred, options)
+    if cover is None:
+        raise Uncovered(f"{line.copy.name}: nobody else serves it now")
+    cover = await _fresh(room, line, cover, options)
+    if await _keep_longer(room, line, cover, journal):
+        cover = await _fresh(room, line, cover, options)
+    left_s = _left_s(cover.copy, room.now())
+    if left_s < COVER_MARGIN_S:
+        raise Uncovered(f"{line.copy.name} on {cover.machine} ends in {max(0.0, left_s):.0f} s")
+    flags = await room.book.load_flags()
+    if cover.machine in flags.drains or cover.machine in flags.maintenance:
+        raise Uncovered(f"{cover.machine} is taken out of service itself")
+    return cover
+
+
+async def _fresh(room: DrainRoom, line: PlannedCopy, cover: Cover, options: DrainOptions) -> Cover:
+    """The covering copy as its engine lists it this moment. Raises Uncovered."""
+    try:
+        listed = await list_now(room.service, address_of_cover(cover))
+    except StepError as error:
+        raise Uncovered(str(error)) from None
+    planned = line.context_there
+    lacks = "it is not listed any more"
+    for copy in listed:
+        if is_same_model(line.copy, copy, room.fleet.catalog):
+            lacks = shortfall_of(line.copy, copy, options, planned)
+            if not lacks:
+                return replace(cover, copy=copy)
+    raise Uncovered(f"{line.copy.name} on {cover.machine}: {lacks}")
+
+
+async def _keep_longer(room: DrainRoom, line: PlannedCopy, cover: Cover, journal: CopyJournal) -> bool:
+    machine = room.fleet.find(cover.machine)
+    if machine is None:
+        return False
+    default = find_ollama_use(machine, cover.port).use.context
+
+    def call(text: str) -> None:
+        journal.step("keep_longer", target=cover.machine, call=text)
+
+    try:
+        return await ollama.keep_longer(room.service, cover, line.copy, default, room.now(), call)
+    except StepError as error:
+        raise Uncovered(str(error)) from None
+
+
+def _left_s(copy: LoadedModel, now: float) -> float:
+    if copy.is_pinned or isinstance(copy.expires_at, Unknown):
+        return float("inf")
+    return copy.expires_at - now
+
+
+async def is_listed(room: DrainRoom, line: PlannedCopy) -> bool:
+    """The copy is on the source this moment. Raises StepError."""
+    listed = await list_now(room.service, address_of_copy(line.copy))
+    return any(copy.name == line.copy.name for copy in listed)

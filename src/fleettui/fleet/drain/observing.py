@@ -1,0 +1,196 @@
+"""What a worker sees from poll to poll: who is gone how often, what came new, whether VRAM is back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fleettui.decide.drain.keep import count_resident
+from fleettui.decide.drain.progress import SETTLE_S
+from fleettui.decide.drain.sight import (
+    Sight,
+    find_cover,
+    find_engine,
+    is_closed,
+    is_empty,
+    lists_now,
+    presence_of,
+    read_at,
+    target_problem,
+    work_of,
+)
+from fleettui.decide.drain.sources import find_copies
+from fleettui.fleet.drain.shared import DrainRoom
+from fleettui.model.catalog import find_in_catalog
+from fleettui.model.drain import CopyProgress, Drain, PlannedCopy, SourceCopy
+from fleettui.model.readings import EngineReading
+from fleettui.model.snapshot import MachineSnapshot
+from fleettui.model.unknown import Unknown
+
+Key = tuple[str, str, int, str]
+BACK_SHARE = 0.75
+"""Of its VRAM; Ollama's own test of what a runner gave back."""
+_MIB = 1 << 20
+_KILLS_WORK = ("vllm", "sglang", "lmstudio", "llamacpp", "llamaswap")
+"""Engines that break requests off when a model goes; an Ollama ends them first."""
+
+
+class Observer:
+    """Of one drained machine."""
+
+    def __init__(self, room: DrainRoom, drain: Drain) -> None:
+        self._room = room
+        self.drain = drain
+        self._absent: dict[Key, int] = {}
+        self._first_absent: dict[Key, float] = {}
+        self._marks: dict[str, float] = {}
+        """Engine -> when its last answer that was counted was read."""
+        self._used_before: dict[Key, int] = {}
+        """MiB in use on all cards when an unload was asked for."""
+        self.empty_polls = 0
+        """Polls in a row in which nothing was loaded."""
+        self._silent: dict[str, float] = {}
+        """Engine -> since when it does not answer, on a machine that does."""
+        self._empty_marks: dict[str, float] = {}
+        self.wants_news = False
+        """Something is about to go: ask the machine soon."""
+
+    def look(self, machine: MachineSnapshot, copies: Mapping[Key, CopyProgress], now: float) -> None:
+        """Count what a new answer of an engine shows; an old one counts once."""
+        fresh = set()
+        for engine in machine.engines:
+            name, mark = f"{engine.kind}:{engine.port}", _mark(machine, engine)
+            if not lists_now(machine, engine) and not is_closed(machine, engine):
+                self._silent.setdefault(name, now)
+            else:
+                self._silent.pop(name, None)
+            if mark is not None and mark > self._marks.get(name, 0.0):
+                self._marks[name] = mark
+                fresh.add(name)
+        processes = machine.sources.get("processes")
+        mark = None if processes is None else processes.read_at
+        if mark is not None and mark > self._marks.get("process:0", 0.0):
+            self._marks["process:0"] = mark
+            fresh.add("process:0")
+        for key, progress in copies.items():
+            if f"{key[1]}:{key[2]}" in fresh:
+                self._count(key, presence_of(machine, progress.copy) == "gone", now)
+        self._count_empty(machine)
+        self.wants_news = all(copy.is_ended for copy in copies.values()) or any(
+            copy.state == "unloading" for copy in copies.values()
+        )
+
+    def _count(self, key: Key, is_gone: bool, now: float) -> None:
+        if is_gone:
+            self._absent[key] = self._absent.get(key, 0) + 1
+            self._first_absent.setdefault(key, now)
+        else:
+            self._absent.pop(key, None)
+            self._first_absent.pop(key, None)
+
+    def _count_empty(self, machine: MachineSnapshot) -> None:
+        if is_empty(machine) is not True:
+            self.empty_polls = 0
+            self._empty_marks = dict(self._marks)
+            return
+        engines = [f"{engine.kind}:{engine.port}" for engine in machine.engines]
+        if all(self._marks.get(name, 0.0) > self._empty_marks.get(name, 0.0) for name in engines):
+            self.empty_polls += 1
+            self._empty_marks = dict(self._marks)
+        if not engines:
+            self.empty_polls += 1
+
+    def sight_of(
+        self, machine: MachineSnapshot, line: PlannedCopy, progress: CopyProgress, now: float
+    ) -> Sight:
+        """One copy, as of now."""
+        room, options, copy = self._room, self.drain.options, line.copy
+        target = None if line.target is None else line.target.machine
+        problem = "" if target is None else room.stopped.get(target) or target_problem(room.fleet, target)
+        absent = self._absent.get(copy.key, 0)
+        if absent and not self._is_vram_back(machine, line, now):
+            absent = 1
+        presence = presence_of(machine, copy)
+        if presence == "resident" and progress.state == "gone" and _is_stopping(machine, copy):
+            presence = "gone"  # listed once more on its way out
+        return Sight(
+            presence,
+            absent,
+            find_cover(room.fleet, line, progress.target, options),
+            problem,
+            work_of(machine, copy, now),
+            copy.engine in _KILLS_WORK,
+            self._keep_text(copy, line.keep),
+            room.coming(line) if line.drain_class == "covered" else "",
+            "" if target is None else room.load_on(target),
+        )
+
+    def _keep_text(self, copy: SourceCopy, planned: int) -> str:
+        catalog = self._room.fleet.catalog
+        entry = find_in_catalog(catalog, copy.name)
+        keep = planned if entry is None else entry.keep
+        if not keep:
+            return ""
+        count = count_resident(self._room.fleet, copy, catalog)
+        return "" if count >= keep else f"the catalog keeps {keep} resident, {count} would be left"
+
+    def silent_s(self, key: Key, now: float) -> float:
+        """How long the copy's engine has not answered, on a machine that does."""
+        return now - self._silent.get(f"{key[1]}:{key[2]}", now)
+
+    def new_copies(
+        self, machine: MachineSnapshot, known: Mapping[Key, CopyProgress]
+    ) -> tuple[SourceCopy, ...]:
+        """What is loaded there and was not when the work began."""
+        return tuple([found.copy for found in find_copies(machine) if found.copy.key not in known])
+
+    def note_unload(self, key: Key, machine: MachineSnapshot | None) -> None:
+        """An unload goes out: what the cards hold now is compared later."""
+        self._absent.pop(key, None)
+        self._first_absent.pop(key, None)
+        used = None if machine is None else _used_mib(machine)
+        if used is not None:
+            self._used_before[key] = used
+
+    def _is_vram_back(self, machine: MachineSnapshot, line: PlannedCopy, now: float) -> bool:
+        """So much is free again as the copy took; or it was waited for long enough."""
+        if now - self._first_absent.get(line.copy.key, now) > SETTLE_S:
+            return True
+        return self._missing_mib(machine, line.copy) <= 0
+
+    def _missing_mib(self, machine: MachineSnapshot, copy: SourceCopy) -> float:
+        used, before, vram = _used_mib(machine), self._used_before.get(copy.key), copy.vram_bytes
+        if used is None or before is None or isinstance(vram, Unknown):
+            return 0.0
+        wanted = BACK_SHARE * vram / _MIB
+        return wanted - (before - used)
+
+    def vram_text(self, progress: CopyProgress) -> str:
+        """What is to be said of its VRAM once it is gone; empty: it is back."""
+        machine = self._room.fleet.find(self.drain.machine)
+        missing = 0.0 if machine is None else self._missing_mib(machine, progress.copy)
+        return f"; {missing / 1024:.1f} GiB of its VRAM are not back" if missing > 0 else ""
+
+
+def _mark(machine: MachineSnapshot, engine: EngineReading) -> float | None:
+    """When what it holds was read; of one whose port is closed, when the ports were."""
+    if is_closed(machine, engine):
+        status = machine.sources.get("sockets")
+        return None if status is None else status.read_at
+    return read_at(machine, engine)
+
+
+def _is_stopping(machine: MachineSnapshot, copy: SourceCopy) -> bool:
+    engine = find_engine(machine, copy.engine, copy.port)
+    loaded = () if engine is None or isinstance(engine.loaded, Unknown) else engine.loaded
+    return any(item.name == copy.name and item.state == "stopping" for item in loaded)
+
+
+def _used_mib(machine: MachineSnapshot) -> int | None:
+    """Over all cards; None where one does not tell, or memory is shared."""
+    cards = () if machine.gpu is None else machine.gpu.cards
+    total = 0
+    for card in cards:
+        if card.is_unified or isinstance(card.used_mib, Unknown):
+            return None
+        total += card.used_mib
+    return total if cards else None

@@ -1,0 +1,173 @@
+"""What an undrain moves back: loaded on its old machine, verified, then let go where the drain had put it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from fleettui.decide.drain.sight import find_copy, find_engine, is_same_model, work_of
+from fleettui.fleet.drain.book import DrainBook
+from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, release
+from fleettui.fleet.drain.engines import StepError
+from fleettui.fleet.drain.shared import DrainRoom
+from fleettui.fleet.drain.words import DrainError
+from fleettui.model.drain import LOADING_CLASSES, CopyProgress, CopyState, Drain, PlannedCopy, SourceCopy
+from fleettui.model.record import replace
+from fleettui.model.unknown import Unknown
+
+if TYPE_CHECKING:
+    from fleettui.fleet.drain.worker import DrainWorker
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+WAIT_LIMIT_S = 60.0
+"""So long a copy at work elsewhere is waited for; an Ollama ends what is in work."""
+
+
+class CopyReturn:
+    """The copies of one undrained machine, one after the other."""
+
+    def __init__(
+        self, room: DrainRoom, drain: Drain, moved: tuple[CopyProgress, ...], worker: DrainWorker | None
+    ) -> None:
+        self._room = room
+        self._book: DrainBook = room.book
+        self._drain = drain
+        self._worker = worker
+        """What still finishes the drain."""
+        self._copies = {copy.copy.key: replace(copy, state="pending", text="") for copy in moved}
+        self._task: asyncio.Task[None] | None = None
+        self.is_over = asyncio.Event()
+
+    @property
+    def copies(self) -> tuple[CopyProgress, ...]:
+        return tuple(self._copies.values())
+
+    def start(self) -> None:
+        """Begin in the running event loop."""
+        self._task = asyncio.create_task(self._run(), name=f"return to {self._drain.machine}")
+
+    async def close(self) -> None:
+        """End here; copies stay where they are."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        try:
+            if self._worker is not None:
+                await self._worker.is_over.wait()
+            for progress in self.copies:
+                await self._bring_back(progress)
+        except DrainError as error:
+            self._room.error = error.text
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("the return to %s ended with a defect", self._drain.machine)
+        finally:
+            await self._room.settle()
+            self.is_over.set()
+            self._room.on_change(self._drain.machine)
+
+    async def _bring_back(self, progress: CopyProgress) -> None:
+        """One copy: a move from where the drain had put it, to this machine alone."""
+        room, name, away = self._room, self._drain.machine, progress.target
+        journal = _Journal(self, progress)
+        there = self._copy_there(progress)
+        if there is None:
+            self.change(progress, "gone", f"no longer on {away}")
+            return
+        options = replace(self._drain.options, targets=(name,), allow_pull=False, forced=())
+        line = await room.plan_copy(there, options)
+        if line.drain_class in LOADING_CLASSES and line.target is not None:
+            if not await self._load(progress, line, journal):
+                return
+        elif line.drain_class != "covered":
+            self.change(progress, "blocked", line.text or line.drain_class)
+            journal.step("return", target=name, result=line.text or line.drain_class)
+            return
+        self.change(progress, "switched", f"{name} serves it again")
+        await self._let_go(progress, line, there, journal)
+
+    async def _load(self, progress: CopyProgress, line: PlannedCopy, journal: _Journal) -> bool:
+        room, name = self._room, self._drain.machine
+        self.change(progress, "waiting_target", f"on {name}")
+        while not room.take_target(name, f"{line.copy.name} is loaded there again"):  # noqa: ASYNC110 - other processes load too
+            await asyncio.sleep(LOOK_S)
+        self.change(progress, "loading", f"on {name}")
+        options = replace(self._drain.options, targets=(name,), forced=())
+        try:
+            work = CopyLoad(room, line, options, journal)
+            await work.run(lambda: self.change(progress, "verifying", f"on {name}"))
+        except (TargetRefused, StepError) as error:
+            self.change(progress, "failed", str(error))
+            journal.step("return", target=name, result=str(error))
+            return False
+        finally:
+            room.give_target(name)
+        journal.step("returned", target=name)
+        return True
+
+    async def _let_go(
+        self, progress: CopyProgress, line: PlannedCopy, there: SourceCopy, journal: _Journal
+    ) -> None:
+        """Unload it where the drain had put it, once nobody is at work there."""
+        room, until = self._room, self._room.now() + WAIT_LIMIT_S
+        while room.now() < until:
+            machine = room.fleet.find(there.machine)
+            if machine is None or not work_of(machine, there, room.now()):
+                break
+            self.change(progress, "waiting_idle", f"is still used on {there.machine}")
+            await asyncio.sleep(LOOK_S)
+        options = replace(self._drain.options, targets=(), forced=())
+        try:
+            await release(room, line, self._drain.machine, options, journal)
+            self.change(progress, "switched", f"{self._drain.machine} serves it again")
+            room.service.poll_now(there.machine)
+        except (Uncovered, StepError) as error:
+            self.change(progress, "switched", f"stays on {there.machine} too: {error}")
+
+    def _copy_there(self, progress: CopyProgress) -> SourceCopy | None:
+        """The copy where the drain had put it, as its engine lists it."""
+        machine = None if progress.target is None else self._room.fleet.find(progress.target)
+        if machine is None:
+            return None
+        for engine in machine.engines:
+            for copy in () if isinstance(engine.loaded, Unknown) else engine.loaded:
+                if is_same_model(progress.copy, copy, self._room.fleet.catalog):
+                    found = SourceCopy(
+                        machine.name, engine.kind, engine.port, copy.name, copy.digest, copy.size_bytes,
+                        copy.vram_bytes, copy.context, copy.expires_at, copy.is_pinned,
+                    )  # fmt: skip
+                    is_there = find_copy(machine, found) and find_engine(machine, engine.kind, engine.port)
+                    return found if is_there else None
+        return None
+
+    def change(self, progress: CopyProgress, state: CopyState, text: str) -> None:
+        """How a copy stands now."""
+        key = progress.copy.key
+        self._copies[key] = replace(self._copies[key], state=state, text=text, since=self._room.now())
+        self._room.on_change(self._drain.machine)
+
+    def write(self, step: str, copy: str, target: str, result: str, call: str) -> None:
+        """A step that was made."""
+        self._room.write(self._book.entry(self._drain, step, copy, target, result, call))
+
+
+class _Journal:
+    """Of one copy that is moved back."""
+
+    def __init__(self, work: CopyReturn, progress: CopyProgress) -> None:
+        self._work = work
+        self._progress = progress
+
+    def note(self, text: str) -> None:
+        """How far the step is."""
+        self._work.change(self._progress, "loading", text)
+
+    def step(self, step: str, *, target: str = "", result: str = "ok", call: str = "") -> None:
+        """A step that was made."""
+        self._work.write(step, self._progress.copy.name, target, result, call)

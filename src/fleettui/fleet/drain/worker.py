@@ -1,0 +1,386 @@
+"""The work on one machine that shall be empty: look, decide what is next for each copy, do it, again.
+
+What stands in the state database is a hint for whoever looks, and the lock with its sign of life keeps a
+second worker away. What the engines show decides, so any moment is a good one to end and to take over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from fleettui.decide.drain.progress import NextStep, end_of_drain, next_step
+from fleettui.fleet.drain.board import CopyBoard, Key
+from fleettui.fleet.drain.book import WORKING
+from fleettui.fleet.drain.clients import who_is_connected
+from fleettui.fleet.drain.copy_task import CopyTask
+from fleettui.fleet.drain.observing import Observer
+from fleettui.fleet.drain.shared import DrainRoom
+from fleettui.fleet.drain.words import DrainError
+from fleettui.model.drain import Drain, DrainLock, DrainPlan, JournalEntry
+from fleettui.model.record import replace
+from fleettui.model.snapshot import DrainState, MachineSnapshot
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 10.0
+LOOK_S = 1.0
+"""Without news the flag, the journal and the clock are looked at this often."""
+GATHER_S = 0.05
+"""Answers of several sources arrive together."""
+OFFLINE_S = 30.0
+"""A source that does not answer for so long is offline."""
+SILENT_S = 120.0
+"""An engine that does not answer for so long, on a machine that does, is waited for no more."""
+PLANS = 5
+"""How often a target is looked for before the copy is given up."""
+
+
+class DrainWorker:
+    """Works on one drain until it ends, is taken over, or is closed."""
+
+    def __init__(self, room: DrainRoom, drain: Drain, plan: DrainPlan | None = None) -> None:
+        self.room = room
+        self.drain = drain
+        self._plan = plan
+        self.board = CopyBoard(room, drain.machine)
+        self._tasks: dict[Key, CopyTask] = {}
+        self._observer = Observer(room, drain)
+        self._lock: DrainLock | None = None
+        self._turn: asyncio.Semaphore | None = None
+        self._seen_seq = 0
+        """Of the journal: entries that were read."""
+        self._offline_since: float | None = None
+        self._has_news = asyncio.Event()
+        self.is_over = asyncio.Event()
+        """Nobody works on it here any more."""
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def machine(self) -> str:
+        return self.drain.machine
+
+    def start(self) -> None:
+        """Begin in the running event loop."""
+        self._task = asyncio.create_task(self._run(), name=f"drain {self.machine}")
+
+    def poke(self) -> None:
+        """Something changed: look at once."""
+        self._has_news.set()
+
+    async def close(self) -> None:
+        """End here and let the next worker in; a load under way ends with its connection."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    # -- life ---------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        beat: asyncio.Task[None] | None = None
+        unsubscribe = self.room.service.subscribe(lambda _: self.poke())
+        try:
+            self._lock = await self.room.book.take_lock(self.machine)
+            if self._lock is not None:
+                beat = asyncio.create_task(self._beat(self._lock))
+                await self._work()
+        except DrainError as error:
+            self.room.error = error.text
+            log.warning("drain of %s: %s", self.machine, error.text)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("the drain of %s ended with a defect", self.machine)
+            self.room.error = f"the drain of {self.machine} ended with an internal error; see the log file"
+        finally:
+            unsubscribe()
+            if beat is not None:
+                beat.cancel()
+            await self._leave()
+
+    async def _work(self) -> None:
+        if not await self._take_turn() or not await self._begin():
+            return
+        while await self._follow():
+            self._has_news.clear()
+            if await self._step():
+                break
+            await self._pause()
+        await self._finish_tasks()
+
+    async def _leave(self) -> None:
+        for task in self._tasks.values():
+            task.drop()
+        self._tasks.clear()
+        self.room.forget(self.machine)
+        if self._turn is not None:
+            self._turn.release()
+        await self.room.settle()
+        if self._lock is not None:
+            try:
+                await self.room.book.release_lock(self._lock)
+            except DrainError as error:
+                self.room.error = error.text
+        self.is_over.set()
+        self.room.on_change(self.machine)
+
+    async def _beat(self, lock: DrainLock) -> None:
+        """A sign of life; who lost the lock works no more."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            try:
+                is_ours = await self.room.book.beat_lock(lock)
+            except DrainError as error:
+                self.room.error = error.text
+                continue
+            if not is_ours and self._task is not None:
+                self._lock = None
+                self._task.cancel()
+                return
+
+    async def _pause(self) -> None:
+        try:
+            async with asyncio.timeout(LOOK_S):
+                await self._has_news.wait()
+                await asyncio.sleep(GATHER_S)
+        except TimeoutError:
+            pass
+
+    # -- beginning ----------------------------------------------------------------------------------
+
+    async def _take_turn(self) -> bool:
+        """Where machines are drained one after the other: once it is this one's turn; False: no more."""
+        turn = self.room.turn(self.drain)
+        while turn is not None and turn.locked():
+            if not await self._follow():
+                return False
+            self._has_news.clear()
+            await self._pause()
+        if turn is not None:
+            await turn.acquire()
+            self._turn = turn
+        return True
+
+    async def _begin(self) -> bool:
+        """Lines by observation; what was written down tells only what was skipped, unloaded or moved."""
+        stored = await self.room.book.load(self.machine, entries=1)
+        self._seen_seq = stored.journal[-1].seq if stored is not None and stored.journal else 0
+        hints = {} if stored is None else {copy.copy.key: copy for copy in stored.copies}
+        plan = self._plan
+        while plan is None:
+            found = await self.room.plan((self.machine,), self.drain.options)
+            plan = found[0] if found and not found[0].problem else None
+            if plan is None:
+                if not await self._follow():
+                    return False
+                if self._is_offline(self.room.fleet.find(self.machine)):
+                    return not await self._end_offline()
+                self._has_news.clear()
+                await self._pause()
+        for line in plan.copies:
+            self.board.add(line, self.drain.options, hints.pop(line.copy.key, None))
+        for hint in hints.values():  # not listed any more
+            if hint.unloads:
+                self.board.add_gone(hint)
+        self.board.publish()
+        await self._save()
+        await self._set_state("running", "", self.entry("running"))
+        return True
+
+    # -- what others want ---------------------------------------------------------------------------
+
+    async def _follow(self) -> bool:
+        """Flag and journal, changed here or by another process; False: no new steps."""
+        book = self.room.book
+        status = await book.load(self.machine, entries=50)
+        if status is None or status.drain.id != self.drain.id:
+            return False
+        self.drain = status.drain
+        self._observer.drain = status.drain
+        self._obey(status.journal)
+        self.room.note_elsewhere(await book.load_others(self.machine))
+        return status.drain.state in WORKING
+
+    def _obey(self, journal: tuple[JournalEntry, ...]) -> None:
+        for entry in journal:
+            if entry.seq <= self._seen_seq:
+                continue
+            self._seen_seq = entry.seq
+            if entry.step == "cancelled" and entry.result == "now":
+                for task in self._tasks.values():
+                    task.abort()
+            if entry.step == "skip":
+                self._skip(entry)
+
+    def _skip(self, entry: JournalEntry) -> None:
+        for key, progress in self.board.copies.items():
+            is_it = key[3] == entry.copy and f"{key[1]}:{key[2]}" == entry.target
+            if is_it and not progress.is_ended:
+                self.board.change(key, "skipped", f"skipped by {entry.by}")
+                task = self._tasks.get(key)
+                if task is not None:
+                    task.abort()
+
+    # -- one round ----------------------------------------------------------------------------------
+
+    async def _step(self) -> bool:
+        """Look and do what is next; True: the drain has ended."""
+        room, board, now = self.room, self.board, self.room.now()
+        if room.fleet.paused_at is not None:
+            return False  # what is shown is not of now
+        machine = room.fleet.find(self.machine)
+        deadline_s = self.drain.options.deadline_s
+        if deadline_s is not None and now > self.drain.since + deadline_s:
+            return await self._end(
+                "blocked", f"deadline: not over after {deadline_s:.0f} s; nothing is forced"
+            )
+        if self._is_offline(machine):
+            return await self._end_offline()
+        if machine is None or machine.link.state != "up":
+            return False
+        await self._take_new(machine)
+        self._observer.look(machine, board.copies, now)
+        for key in list(board.copies):
+            if key not in self._tasks and not board.is_held(key):
+                await self._advance(key, machine, now)
+        board.publish()
+        await self._save()
+        if self._tasks:
+            return False
+        ended = end_of_drain(board.progress, self._observer.empty_polls)
+        if ended is not None:
+            return await self._end(*ended)
+        if self._observer.wants_news:
+            room.service.poll_now(self.machine)
+        return False
+
+    async def _take_new(self, machine: MachineSnapshot) -> None:
+        """Copies that clients loaded meanwhile are drained too."""
+        for copy in self._observer.new_copies(machine, self.board.copies):
+            line = await self.room.plan_copy(copy, self.drain.options)
+            self.board.add(line, self.drain.options)
+            self.room.write(self.entry("found", copy.name, result=f"{line.drain_class} {line.text}".strip()))
+
+    async def _advance(self, key: Key, machine: MachineSnapshot, now: float) -> None:
+        board, line, progress = self.board, self.board.lines[key], self.board.copies[key]
+        sight = self._observer.sight_of(machine, line, progress, now)
+        step = next_step(line, progress, sight, self.drain.options, now)
+        if (
+            sight.presence == "unknown"
+            and not progress.is_ended
+            and self._observer.silent_s(key, now) > SILENT_S
+        ):
+            step = NextStep("end", "blocked", "engine: it does not answer")
+        if step.action == "end":
+            await self._end_copy(key, step)
+        elif step.action == "plan":
+            await self._plan_again(key, step)
+        elif step.action == "load":
+            self._load(key)
+        elif step.action == "unload":
+            cover = None if sight.cover is None else sight.cover.machine
+            board.change(key, "unloading", "", cover)
+            task = self._tasks[key] = CopyTask(self, key, line)
+            task.unload(cover)
+        else:
+            if progress.state == "gone" and step.state != "gone":
+                self.room.write(self.entry("reloaded", key[3]))
+            board.change(key, step.state, step.text, None if sight.cover is None else sight.cover.machine)
+
+    async def _end_copy(self, key: Key, step: NextStep) -> None:
+        text, before = step.text, self.board.copies[key]
+        if text == "reloaded by client":
+            text = f"{text}{await who_is_connected(self.room.service, before.copy)}"
+        if step.state == "gone":
+            text += self._observer.vram_text(before)
+        self.board.change(key, step.state, text)
+        result = "ok" if step.state == "gone" and not text else text
+        self.room.write(self.entry(step.state, key[3], before.target or "", result))
+
+    async def _plan_again(self, key: Key, step: NextStep) -> None:
+        """Look for another target; one that failed for this copy, or is stopped, is left out."""
+        failed = self.board.failed.get(key, set())
+        line = await self.room.plan_copy(self.board.copies[key].copy, self.drain.options, failed)
+        if self.board.plans.get(key, 0) >= PLANS and line.drain_class == "covered":
+            line = replace(line, drain_class="cannot", text="no other machine keeps it resident")
+        self.board.plan_anew(key, line)
+        self.board.hold(key, "pending", step.text or line.text)
+        target = "" if line.target is None else line.target.machine
+        self.room.write(self.entry("planned", key[3], target, f"{line.drain_class} {line.text}".strip()))
+
+    def _load(self, key: Key) -> None:
+        line = self.board.lines[key]
+        target = "" if line.target is None else line.target.machine
+        if not self.room.take_target(target, f"{key[3]} of {self.machine} is loaded there"):
+            self.board.change(key, "waiting_target", self.room.load_on(target))
+            return
+        self.board.change(key, "loading", f"on {target}", target)
+        task = self._tasks[key] = CopyTask(self, key, line)
+        task.load()
+
+    # -- called by tasks ----------------------------------------------------------------------------
+
+    def task_ended(self, key: Key) -> None:
+        """A step of that copy is over: decide anew."""
+        self._tasks.pop(key, None)
+        self.poke()
+
+    def note_unload(self, key: Key) -> None:
+        """An unload goes out."""
+        self.board.count_unload(key)
+        self._observer.note_unload(key, self.room.fleet.find(self.machine))
+
+    def entry(
+        self, step: str, copy: str = "", target: str = "", result: str = "ok", call: str = ""
+    ) -> JournalEntry:
+        """A step of this drain."""
+        return self.room.book.entry(self.drain, step, copy, target, result, call)
+
+    # -- ends ---------------------------------------------------------------------------------------
+
+    def _is_offline(self, machine: MachineSnapshot | None) -> bool:
+        now = self.room.now()
+        if machine is not None and machine.link.state == "up":
+            self._offline_since = None
+            return False
+        self._offline_since = self._offline_since or now
+        return now - self._offline_since > OFFLINE_S
+
+    async def _end_offline(self) -> bool:
+        for key, progress in self.board.copies.items():
+            if not progress.is_ended and key not in self._tasks:
+                where = f"; {progress.target} serves it" if progress.is_moved else ""
+                self.board.change(key, "failed", f"source offline{where}")
+        return await self._end("failed", f"source offline: {self.machine} does not answer; its flag stays")
+
+    async def _end(self, state: DrainState, text: str) -> bool:
+        await self._save()
+        await self._set_state(state, text, self.entry(state, result=text or "ok"))
+        return True
+
+    async def _set_state(self, state: DrainState, text: str, entry: JournalEntry) -> None:
+        await self.room.settle()  # what was done comes before how it ended
+        changed = await self.room.book.set_state(
+            self.drain, lambda drain: replace(drain, state=state, text=text), entry, only_in=WORKING
+        )
+        if changed is not None:
+            self.drain = changed
+        if self.room.service.flags is not None:
+            await self.room.service.flags.follow()
+        self.room.on_change(self.machine)
+
+    async def _finish_tasks(self) -> None:
+        """A load that is under way is finished: what it is for may be over, it hurts nobody."""
+        while self._tasks:
+            futures = [task.future for task in self._tasks.values() if task.future is not None]
+            await asyncio.wait(futures, timeout=LOOK_S)
+            await self._save()
+            status = await self.room.book.load(self.machine, entries=20)
+            self._obey(() if status is None else status.journal)
+        await self._save()
+
+    async def _save(self) -> None:
+        if self.board.is_changed:
+            self.board.is_changed = False
+            await self.room.book.save(self.drain, self.board.progress)
+            self.room.on_change(self.machine)
