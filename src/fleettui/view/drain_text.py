@@ -66,7 +66,8 @@ def headline(plan: DrainPlan, reason: str = "") -> str:
         return f"drain {name}  nothing is loaded: drained at once"
     parts = [count(len(plan.copies), "copy", "copies")]
     if plan.of_class(*LOADING_CLASSES):
-        parts.append(f"{_whole_gib(plan.load_bytes)} to load")
+        if plan.load_bytes:
+            parts.append(f"{_whole_gib(plan.load_bytes)} to load")
         parts.append(seconds_text(plan.seconds))
         targets = " ".join(f"{clean(target)} ({number})" for target, number in sorted(plan.targets.items()))
         parts.append(f"targets {targets}")
@@ -134,7 +135,8 @@ def _figures(columns: list[str], widths: list[int], room: int, *, is_wide: bool)
     if not columns:
         return []
     if is_wide:
-        padded = (part + " " * (size - cell_width(part)) for part, size in zip(columns, widths, strict=True))
+        used = [(part, size) for part, size in zip(columns, widths, strict=True) if size]
+        padded = (part + " " * (size - cell_width(part)) for part, size in used)
         return [_GAP.join(padded).rstrip()]
     # Where it goes and how long that takes stand beside the name; the figures behind it below.
     lines = [f"{columns[0]}{_GAP}{columns[-1]}"]
@@ -164,9 +166,7 @@ def copy_name(line: PlannedCopy) -> str:
 
 def source_name(name: str, engine: str, port: int) -> str:
     """`vllm qwen2-vl :8001`."""
-    if engine == "ollama":
-        return clean(name)
-    return clean(f"{name} (process)" if engine == "process" else f"{engine} {name} :{port}")
+    return clean(name) if engine in ("ollama", "process") else clean(f"{engine} {name} :{port}")
 
 
 def _details(line: PlannedCopy) -> tuple[list[str], list[str]]:
@@ -248,7 +248,8 @@ def line_sentences(line: PlannedCopy) -> list[str]:
     if line.keep and "keep" not in line.text:
         words.append(f"the catalog keeps {line.keep} resident")
     sentences = ["; ".join(words)] if words else []
-    if line.rejected and line.target is None:
+    is_nowhere = all("not_installed" in item.codes for item in line.rejected)
+    if line.target is None and not (is_nowhere and line.text):
         sentences.append(rejected_text(line.rejected))
     if line.cold_on and not line.text:
         sentences.append(f"will be cold on {', '.join(map(clean, line.cold_on))}")
@@ -256,16 +257,16 @@ def line_sentences(line: PlannedCopy) -> list[str]:
 
 
 def rejected_text(rejected: Sequence[RejectedMachine]) -> str:
-    """`bora no_fit …; cleo …; 61 more: stale 2, no_fit 59`."""
-    told = [f"{clean(item.machine)} {clean(item.text)}" for item in rejected[:_REASONS_SHOWN]]
-    rest = rejected[_REASONS_SHOWN:]
-    if rest:
-        codes: dict[str, int] = {}
-        for item in rest:
-            code = item.codes[0] if item.codes else "none"
-            codes[code] = codes.get(code, 0) + 1
-        counted = ", ".join(f"{code} {number}" for code, number in sorted(codes.items()))
-        told.append(f"{len(rest)} more: {counted}")
+    """`bora no_fit …; cleo stale …; not_installed on 4 machines`: those that come closest first."""
+    closest = [item for item in rejected if "not_installed" not in item.codes]
+    told = [f"{clean(item.machine)} {clean(item.text)}" for item in closest[:_REASONS_SHOWN]]
+    codes: dict[str, list[str]] = {}
+    for item in [*closest[_REASONS_SHOWN:], *(item for item in rejected if "not_installed" in item.codes)]:
+        code = "not_installed" if "not_installed" in item.codes else (*item.codes, "no target")[0]
+        codes.setdefault(code, []).append(clean(item.machine))
+    for code, names in codes.items():
+        many = len(names) > _REASONS_SHOWN
+        told.append(f"{code} on {count(len(names), 'machine') if many else ', '.join(names)}")
     return "; ".join(told)
 
 
