@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.fleet.drain.knowledge import load_all_knowledge
@@ -20,7 +20,6 @@ from fleettui.model.snapshot import FleetSnapshot
 from fleettui.store.database import Store, StoreError
 from fleettui.store.drains import (
     LOCK_STALE_S,
-    Change,
     append_journal,
     beat_lock,
     change_drain,
@@ -31,6 +30,9 @@ from fleettui.store.drains import (
     take_lock,
 )
 from fleettui.store.flags import FleetFlags, load_flags
+
+if TYPE_CHECKING:
+    from fleettui.store.drains import Change
 
 Result = TypeVar("Result")
 WORKING = ("planned", "running")

@@ -10,6 +10,7 @@ from typing import Any
 from fleettui.decide.drain.plan import plan_copy, plan_drains
 from fleettui.fleet.drain.book import LOADING, WORKING, DrainBook
 from fleettui.fleet.drain.words import DrainError, DrainFleet
+from fleettui.fleet.starting import FIRST_ROUND_S
 from fleettui.model.drain import (
     LOADING_CLASSES,
     CopyProgress,
@@ -55,6 +56,8 @@ class DrainRoom:
         self._turns: dict[float, asyncio.Semaphore] = {}
         self.lines: dict[str, tuple[tuple[PlannedCopy, CopyProgress], ...]] = {}
         """Drained machine -> its lines and how far they are."""
+        self._has_all = False
+        """Every machine had its turn."""
         self._writes: set[asyncio.Future[None]] = set()
 
     @property
@@ -129,7 +132,9 @@ class DrainRoom:
         self, machines: Collection[str], options: DrainOptions, fleet: FleetSnapshot | None = None
     ) -> tuple[DrainPlan, ...]:
         """What draining these machines would do, planned off the event loop."""
-        fleet = self.fleet if fleet is None else fleet
+        if fleet is None:
+            await self.first_round()
+            fleet = self.fleet
         knowledge = await self.book.load_knowledge(fleet)
         return await asyncio.to_thread(plan_drains, fleet, tuple(machines), knowledge, options, self.now())
 
@@ -165,6 +170,23 @@ class DrainRoom:
                 if same_weights(other.copy, line.copy):
                     return f"moved from {machine} first"
         return ""
+
+    async def first_round(self) -> None:
+        """Until every machine has answered once, or had time enough: who was not asked yet is no target."""
+        if self._has_all:
+            return
+        has_news = asyncio.Event()
+        unsubscribe = self.service.subscribe(lambda _: has_news.set())
+        try:
+            async with asyncio.timeout(FIRST_ROUND_S):
+                while not all(poller.is_settled for poller in self.service.pollers):
+                    has_news.clear()
+                    await has_news.wait()
+        except TimeoutError:
+            pass
+        finally:
+            unsubscribe()
+            self._has_all = True
 
     # -- fresh answers ------------------------------------------------------------------------------
 
