@@ -1,0 +1,283 @@
+"""Rows of the Drain screen before the start: what becomes of each copy, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from fleettui.model.drain import (
+    CLASS_WORDS,
+    FORCED_CLASSES,
+    LOADING_CLASSES,
+    DrainOptions,
+    DrainPlan,
+    PlannedCopy,
+)
+from fleettui.model.record import dataclass
+from fleettui.model.unknown import Maybe, Unknown
+from fleettui.view.cells import Cell, Cells, Tone, fit_cells
+from fleettui.view.drain_text import (
+    CLASS_TONES,
+    CLASS_WIDTH,
+    copy_name,
+    is_context_less,
+    line_sentences,
+    seconds_text,
+    where_text,
+)
+from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.route_text import eviction_text
+from fleettui.view.text import cell_width, clean, fit, wrap
+from fleettui.view.units import DASH, gib_text
+
+DrainRowKind = Literal["copy", "entry", "more", "heading"]
+CopyKey = tuple[str, str, int, str]
+"""`SourceCopy.key`."""
+Need = Literal["", "class", "degraded", "pull"]
+"""What of the operator's word a line needs: for its class, for `accept_degraded`, for `allow_pull`."""
+_NAME_LEAST, _NAME_MOST, _WHERE_LEAST, _WHERE_MOST = 12, 30, 7, 22
+_FIGURE, _CONTEXT, _READY = 6, 14, 8
+_CONTEXT_FROM = 74
+"""Columns of the screen from which contexts are shown."""
+_ABOUT_LEAST = 24
+_BELOW = 15
+"""Where lines below a copy begin."""
+
+
+class DrainRow(NamedTuple):
+    """One line of the list."""
+
+    key: str
+    kind: DrainRowKind
+    machine: str
+    """The machine that is drained; empty where the line is about none."""
+    copy: CopyKey | None
+    """Of lines about a copy."""
+    cells: Cells
+
+    @property
+    def is_stop(self) -> bool:
+        """The cursor can be on it."""
+        return self.kind in ("copy", "entry")
+
+
+@dataclass(frozen=True, slots=True)
+class DrainLayout:
+    """Where the columns stand."""
+
+    width: int
+    name: int
+    where: int
+    has_context: bool = True
+    glyphs: Glyphs = UNICODE
+
+    @property
+    def head(self) -> int:
+        """Columns of sign, class, model and target, with the gap behind them."""
+        return 2 + CLASS_WIDTH + 2 + self.name + 2 + self.where + 2
+
+
+def drain_layout(
+    width: int, names: Iterable[str], wheres: Iterable[str], glyphs: Glyphs = UNICODE
+) -> DrainLayout:
+    """The layout for a width, all names of copies and targets."""
+    name = min(max((cell_width(item) for item in names), default=0), _NAME_MOST)
+    where = min(max((cell_width(item) for item in wheres), default=0), _WHERE_MOST)
+    has_context = width >= _CONTEXT_FROM
+    rest = 2 * (_FIGURE + 1) + _READY + 1 + (_CONTEXT + 2 if has_context else 0)
+    room = width - 1 - rest - (2 + CLASS_WIDTH + 2 + 2 + 2)
+    where = max(min(where, room - _NAME_LEAST), min(where, 10), _WHERE_LEAST)
+    name = max(min(name, room - where), min(name, _NAME_LEAST), 5)
+    return DrainLayout(width, name, where, has_context, glyphs)
+
+
+# The preview
+
+
+def needed_word(line: PlannedCopy) -> Need:
+    """What the operator has to allow before anything is done about the copy."""
+    if line.drain_class in FORCED_CLASSES:
+        return "class"
+    if line.drain_class == "degraded":
+        return "degraded"
+    return "pull" if line.drain_class == "pull" else ""
+
+
+def is_skipped(line: PlannedCopy, options: DrainOptions) -> bool:
+    """The operator leaves it where it is."""
+    return line.copy.name in options.skips
+
+
+def is_allowed(line: PlannedCopy, options: DrainOptions) -> bool:
+    """Nothing of the operator's word is missing for it."""
+    need = needed_word(line)
+    if need == "class":
+        return line.drain_class in options.forced
+    return not need or (options.accept_degraded if need == "degraded" else options.allow_pull)
+
+
+def preview_wheres(plans: Iterable[DrainPlan]) -> list[str]:
+    """All targets as they stand in their column."""
+    return [_where(line) for plan in plans for line in plan.copies]
+
+
+def preview_header(layout: DrainLayout) -> Cells:
+    """Titles of the columns."""
+    context = fit("  context", _CONTEXT + 2) if layout.has_context else ""
+    figures = f"{'GiB':>{_FIGURE}} {'free':>{_FIGURE}}{context} {'ready in':>{_READY}}"
+    return (Cell(f"  {fit('', CLASS_WIDTH)}  {head_words(layout)}{figures}".rstrip(), "title"),)
+
+
+def head_words(layout: DrainLayout) -> str:
+    """Titles that stand in front of the figures."""
+    return f"{fit('model', layout.name)}  {fit('goes to', layout.where)}  "
+
+
+def preview_rows(plan: DrainPlan, options: DrainOptions, layout: DrainLayout) -> list[DrainRow]:
+    """A line for each copy; below those that nobody takes, why."""
+    rows: list[DrainRow] = []
+    for line in plan.copies:
+        rows += _preview_row(line, options, layout)
+    return rows
+
+
+def _preview_row(line: PlannedCopy, options: DrainOptions, layout: DrainLayout) -> list[DrainRow]:
+    glyphs = layout.glyphs
+    skipped, allowed = is_skipped(line, options), is_allowed(line, options)
+    class_tone: Tone = "dim" if skipped else CLASS_TONES[line.drain_class]
+    sign = Cell("  ")
+    if skipped:
+        sign = Cell(f"{glyphs.dash} ", "dim")
+    elif needed_word(line):
+        sign = Cell(f"{glyphs.healthy if allowed else glyphs.hollow} ", "warn" if allowed else "bad")
+    cells: list[Cell] = [
+        sign,
+        Cell(fit(CLASS_WORDS[line.drain_class], CLASS_WIDTH) + "  ", class_tone),
+        Cell(fit(copy_name(line), layout.name, glyphs.ellipsis) + "  ", "dim" if skipped else "strong"),
+        Cell(fit(_where(line), layout.where, glyphs.ellipsis) + "  "),
+    ]
+    below: list[tuple[str, Tone]] = []
+    sentences = [] if skipped else line_sentences(line)
+    if skipped:
+        cells.append(Cell("stays where it is", "dim"))
+    elif line.drain_class in LOADING_CLASSES and line.target is not None:
+        cells += _figures(line, layout)
+        costs = _costs(line)
+        if layout.width - layout.head - _figures_width(layout) >= _ABOUT_LEAST:
+            words = [*costs, *sentences] or [_basis(line)]
+            cells += [Cell("  "), Cell("; ".join(words), "warn" if costs else "dim")]
+        else:
+            below += [(text, "warn") for text in costs] + [(text, "dim") for text in sentences]
+    else:
+        cells.append(Cell(sentences[0] if sentences else "", "dim"))
+        below += [(sentence, "dim") for sentence in sentences[1:]]
+    if not skipped and not allowed:
+        below.append((_asks_for(line), "warn"))
+    key = copy_row_key(line.copy.key)
+    rows = [DrainRow(key, "copy", line.copy.machine, line.copy.key, in_signs(tuple(cells), layout))]
+    rows += below_rows(key, line.copy.machine, line.copy.key, below, layout)
+    return rows
+
+
+def copy_row_key(key: CopyKey) -> str:
+    """Of the row of a copy, in the preview and while it is worked on."""
+    return "\n".join(map(str, key))
+
+
+def _where(line: PlannedCopy) -> str:
+    if line.target is None:
+        return DASH
+    if line.drain_class == "covered":
+        return clean(line.target.machine)
+    return where_text(line.target).removeprefix("-> ")
+
+
+def _figures_width(layout: DrainLayout) -> int:
+    return 2 * _FIGURE + 1 + (_CONTEXT + 2 if layout.has_context else 0) + 1 + _READY + 2
+
+
+def _figures(line: PlannedCopy, layout: DrainLayout) -> list[Cell]:
+    """What it takes, what is free, tokens here and there, seconds."""
+    target = line.target
+    if target is None:
+        return []
+    need = DASH if target.need is None else gib_text(target.need.mib)
+    cells = [Cell(f"{need:>{_FIGURE}} "), Cell(f"{gib_text(target.free_mib):>{_FIGURE}}", "dim")]
+    if layout.has_context:
+        tone: Tone = "warn" if is_context_less(line) else "dim"
+        cells += [Cell("  "), Cell(fit(context_text(line), _CONTEXT), tone)]
+    return [*cells, Cell(f" {seconds_text(target.eta_s):>{_READY}}")]
+
+
+def context_text(line: PlannedCopy) -> str:
+    """`32k`, `32k → 4k (!)` where it has fewer tokens there; empty where nobody knows either."""
+    here, there = line.copy.context, line.context_there
+    if isinstance(here, Unknown) and isinstance(there, Unknown):
+        return ""
+    if not isinstance(here, Unknown) and here == there:
+        return _tokens(here)
+    return f"{_tokens(here)} → {_tokens(there)}{' (!)' if is_context_less(line) else ''}"
+
+
+def _tokens(value: Maybe[int]) -> str:
+    if isinstance(value, Unknown):
+        return DASH
+    return f"{value // 1024}k" if value >= 1024 and value % 1024 == 0 else str(value)
+
+
+def _costs(line: PlannedCopy) -> list[str]:
+    """What goes for it."""
+    return [f"evicts {eviction_text(line.target)}"] if line.target is not None and line.target.evicts else []
+
+
+def _basis(line: PlannedCopy) -> str:
+    """What its need rests on."""
+    return "" if line.target is None or line.target.need is None else f"by {clean(line.target.need.basis)}"
+
+
+def _asks_for(line: PlannedCopy) -> str:
+    return {
+        "class": "needs your word",
+        "degraded": "stays here unless you accept a degraded copy",
+        "pull": "stays here unless you allow the pull",
+    }.get(needed_word(line), "")
+
+
+def below_rows(
+    key: str, machine: str, copy: CopyKey | None, texts: Sequence[tuple[str, Tone]], layout: DrainLayout
+) -> list[DrainRow]:
+    """Sentences below a line, over as many lines as they take."""
+    rows: list[DrainRow] = []
+    for text, tone in texts:
+        for part in wrap(layout.glyphs.plain(clean(text)), max(8, layout.width - _BELOW - 1)):
+            cells = in_signs((Cell(" " * _BELOW), Cell(part, tone)), layout)
+            rows.append(DrainRow(f"{key}\n+{len(rows)}", "more", machine, copy, cells))
+    return rows
+
+
+# Between copies
+
+
+def heading_row(key: str, text: str, layout: DrainLayout) -> DrainRow:
+    """A line between machines."""
+    rule, said = layout.glyphs.rule, f" {text} "
+    room = max(0, layout.width - 3 - cell_width(said))
+    cells = (Cell(f" {rule}{rule}", "faint"), Cell(said, "dim"), Cell(rule * room, "faint"))
+    return DrainRow(f"heading\n{key}", "heading", "", None, in_signs(cells, layout))
+
+
+def note_row(key: str, text: str, layout: DrainLayout, tone: Tone = "dim") -> list[DrainRow]:
+    """A sentence over as many lines as it takes."""
+    parts = wrap(layout.glyphs.plain(clean(text)), max(8, layout.width - 3))
+    return [
+        DrainRow(f"note\n{key}\n{number}", "heading", "", None, in_signs((Cell(f"  {part}", tone),), layout))
+        for number, part in enumerate(parts)
+    ]
+
+
+def in_signs(cells: Cells, layout: DrainLayout) -> Cells:
+    """In the signs of the layout, exactly as wide as it."""
+    glyphs = layout.glyphs
+    if glyphs.is_ascii:
+        cells = tuple(Cell(glyphs.plain(cell.text), cell.tone) for cell in cells)
+    return fit_cells(cells, layout.width, "left", glyphs.ellipsis)
