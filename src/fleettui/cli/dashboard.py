@@ -40,6 +40,7 @@ def dashboard_command(arguments: Namespace) -> int:
 def run_dashboard(folders: Folders) -> int:
     """Run the dashboard until the operator quits."""
     from fleettui.cli.serving import make_service, run_serving
+    from fleettui.fleet.drain.desk import DrainDesk
     from fleettui.fleet.route_desk import RouteDesk
     from fleettui.tui.app import run_dashboard as run_app
 
@@ -50,6 +51,8 @@ def run_dashboard(folders: Folders) -> int:
     service.routing = RouteDesk(
         lambda: service.snapshot, folders.state_dir, folders.machines_dir, service=service
     )
+    if not folders.is_readonly:
+        service.drains = DrainDesk(service, folders.state_dir, folders.machines_dir)
     return run_serving(run_app(service, look))
 
 

@@ -42,6 +42,7 @@ from fleettui.model.snapshot import FleetSnapshot
 from fleettui.net.connector import Connector
 
 if TYPE_CHECKING:
+    from fleettui.fleet.drain.desk import DrainDesk
     from fleettui.fleet.route_desk import RouteDesk
 
 RESUME_S = 2.0
@@ -75,6 +76,11 @@ class FleetSettings:
 class FleetService:
     """Pollers of the whole fleet and the bus they publish on."""
 
+    routing: RouteDesk | None = None
+    """Leases and warm-ups, for a front end that stays; whoever opens one sets it."""
+    drains: DrainDesk | None = None
+    """Drains, worked on while this runs; whoever opens a front end that may act sets it."""
+
     def __init__(
         self,
         settings: FleetSettings,
@@ -98,8 +104,6 @@ class FleetService:
         """Maintenance on, off and undo; None without a state folder."""
         self.ui_state: UiState | None = None
         """What a dashboard remembers; None without a state folder."""
-        self.routing: RouteDesk | None = None
-        """Leases and warm-ups, for a front end that stays; whoever opens one sets it."""
         self.profiles = open_profile_book(settings.state_dir, settings.machines_dir)
         if settings.state_dir is not None:
             book = TrustBook(settings.state_dir, settings.machines_dir, is_watching=keeper is not None)
@@ -179,6 +183,8 @@ class FleetService:
 
     async def stop(self) -> None:
         """End all polling; bounded, whatever the machines do."""
+        if self.drains is not None:
+            await self.drains.close()
         self._sleep_watch.stop()
         if self.shapes is not None:
             await self.shapes.close()
@@ -314,6 +320,8 @@ class FleetService:
         self._profile_watch.follow()
         if self.flags is not None:
             await self.flags.follow()
+        if self.drains is not None:
+            self.drains.resume_soon()
 
     def _record_of(self, name: str) -> MachineRecord | None:
         poller = self._pollers.get(name)

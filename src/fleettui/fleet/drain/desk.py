@@ -97,6 +97,8 @@ class DrainDesk:
                 )
         for name in machines:
             await self._check_free(name)
+        if not any(map(self._is_working, self._workers)):
+            self._room.stopped.clear()
         drains = [await self._flag(name, reason, options, now, until, by) for name in machines]
         await self._follow_flags()
         for drain in drains:

@@ -25,17 +25,19 @@ from fleettui.fleet.engine_line import EngineLine, address_of
 from fleettui.fleet.warm_up import EMBED, GENERATE, LOAD_LIMIT_S, ModelLoad, WarmedUp, WarmUpError
 from fleettui.model.catalog import EMPTY_CATALOG
 from fleettui.model.drain import PlannedCopy, SourceCopy
-from fleettui.model.readings import LoadedModel
+from fleettui.model.readings import LoadedModel, ModelTraits
 from fleettui.model.record import replace
 from fleettui.model.route import TIER_PULL, RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Unknown, known_or
+from fleettui.model.unknown import NOT_READ, Unknown, known_or
 
 PULL = "/api/pull"
 PULL_LIMIT_S = 6 * 3600.0
 ASK_LIMIT_S = 30.0
 SHORTEST_KEEP_S = 600
 """A copy that was moved must not end before anybody was sent to it."""
+LEFT_SHARE = 0.8
+"""Of the time that a covering copy should have; with so much left it is not asked for more."""
 ROSE_SHARE = 0.8
 """Of what the engine says lies on the cards; less of it there means that it does not."""
 _MIB = 1 << 20
@@ -195,24 +197,36 @@ async def keep_longer(
     if there.is_pinned or cover.engine != "ollama":
         return False
     left = 0.0 if isinstance(there.expires_at, Unknown) else there.expires_at - now
-    if wanted > 0 and left >= wanted - 1:
+    if wanted > 0 and left >= LEFT_SHARE * wanted:
         return False
     line = EngineLine(fleet, address_of_cover(cover))
+    traits = _traits_of(fleet, cover)
     body: dict[str, object] = {"model": there.name, "keep_alive": wanted, "stream": False}
-    if not isinstance(there.context, Unknown) and there.context != default_context:
+    longest = NOT_READ if traits is None else traits.max_context
+    if not isinstance(there.context, Unknown) and there.context not in (default_context, longest):
         body["options"] = {"num_ctx": there.context}
-    journal(f"POST {line.address.shown}{GENERATE} {_json(body)}")
-    try:
-        await post(line, GENERATE, body, LOAD_LIMIT_S)
-    except StepError as error:
-        if "does not support generate" not in str(error):
-            raise
-        body = {"model": there.name, "keep_alive": wanted, "input": []} | (
-            {"options": body["options"]} if "options" in body else {}
-        )
-        journal(f"POST {line.address.shown}{EMBED} {_json(body)}")
-        await post(line, EMBED, body, LOAD_LIMIT_S)
+    abilities = () if traits is None else traits.capabilities
+    if "embedding" not in abilities or "completion" in abilities:
+        journal(f"POST {line.address.shown}{GENERATE} {_json(body)}")
+        try:
+            await post(line, GENERATE, body, LOAD_LIMIT_S)
+            return True
+        except StepError as error:
+            if "does not support generate" not in str(error):
+                raise
+    del body["stream"]
+    body["input"] = []
+    journal(f"POST {line.address.shown}{EMBED} {_json(body)}")
+    await post(line, EMBED, body, LOAD_LIMIT_S)
     return True
+
+
+def _traits_of(fleet: DrainFleet, cover: Cover) -> ModelTraits | None:
+    machine = fleet.snapshot.find(cover.machine)
+    for model in () if machine is None else machine.installed:
+        if model.name == cover.copy.name and model.engine == cover.engine:
+            return model.traits
+    return None
 
 
 def vanished(

@@ -298,15 +298,23 @@ class DrainWorker:
         self.room.write(self.entry(step.state, key[3], before.target or "", result))
 
     async def _plan_again(self, key: Key, step: NextStep) -> None:
-        """Look for another target; one that failed for this copy, or is stopped, is left out."""
-        failed = self.board.failed.get(key, set())
-        line = await self.room.plan_copy(self.board.copies[key].copy, self.drain.options, failed)
-        if self.board.plans.get(key, 0) >= PLANS and line.drain_class == "covered":
+        """Look for another target; one that failed for this copy, or is stopped, is left out.
+
+        A fleet at work changes every second: that there is none is believed after several looks.
+        """
+        board, progress = self.board, self.board.copies[key]
+        is_last = board.plans.get(key, 0) + 1 >= PLANS or bool(progress.failures)
+        line = await self.room.plan_copy(progress.copy, self.drain.options, board.failed.get(key, set()))
+        if is_last and line.drain_class == "covered":
             line = replace(line, drain_class="cannot", text="no other machine keeps it resident")
-        self.board.plan_anew(key, line)
-        self.board.hold(key, "pending", step.text or line.text)
+        elif line.is_lost and line.drain_class not in self.drain.options.forced and not is_last:
+            line = replace(board.lines[key], target=None, text=line.text)
+        board.plan_anew(key, line)
+        if line.drain_class == "covered" or line.target is None:
+            board.hold(key, "pending", step.text or line.text)
         target = "" if line.target is None else line.target.machine
         self.room.write(self.entry("planned", key[3], target, f"{line.drain_class} {line.text}".strip()))
+        self.poke()
 
     def _load(self, key: Key) -> None:
         line = self.board.lines[key]
