@@ -50,11 +50,15 @@ def test_whatever_is_planned_the_bar_is_as_wide_as_asked(parts, memory, width, g
 def test_lines_are_as_wide_as_the_screen_at_every_width() -> None:
     mine = (Assignment("chat", 0, "ada", (0,), models_fitting=("qwen", "llama")),)
     roles = {"chat": PlanRole("chat", min_vram_gb=20)}
-    for width in range(10, 220, 7):
+    for width in range(10, 220, 6):
         layout = plan_layout(width, [NODE])
         for state in (GpuState(2048), GpuState(2048, "maintenance"), GpuState(2048, "off (what if)", True)):
             row = gpu_row(NODE, NODE.gpus[0], mine, roles, state, layout)
             assert width_of(row.cells) == width
+            text = text_of(row.cells)
+            assert not 40 <= width < 76 or text[:-1].rstrip().endswith("  2.0"), (
+                "a scrollbar covers no figure"
+            )
         assert width_of(plan_header(layout)) <= width
 
 

@@ -21,7 +21,7 @@ _CARD_FROM, _NOW_BAR_FROM, _MODELS_FROM = 70, 130, 76
 """Columns of the screen from which there is a column for it."""
 _CARD_MAX = 18
 _NOW = 5
-_BAR_LEAST, _BAR_MOST = 12, 60
+_BAR_LEAST, _BAR_MOST = 9, 60
 _MODELS_LEAST = 12
 
 
@@ -65,7 +65,8 @@ def plan_layout(width: int, nodes: Sequence[PlanNode], glyphs: Glyphs = UNICODE)
     now_bar = 14 if width >= _NOW_BAR_FROM else 0
     fixed = 2 + name + 3 + 3 + (card + 1 if card else 0) + 5 + _NOW + 3 + (now_bar + 1 if now_bar else 0) + 1
     room = max(0, width - fixed)
-    bar = max(_BAR_LEAST, min(_BAR_MOST, room * 6 // 10)) if width >= _MODELS_FROM else max(_BAR_LEAST, room)
+    # Without models the figures of now stand last: not where a scrollbar may be.
+    bar = max(_BAR_LEAST, min(_BAR_MOST, room * 6 // 10) if width >= _MODELS_FROM else room - 1)
     models = room - bar - 2 if width >= _MODELS_FROM else 0
     return PlanLayout(width, name, card, bar, now_bar, models if models >= _MODELS_LEAST else 0, glyphs)
 
