@@ -241,7 +241,7 @@ def test_the_timeline_says_what_became_of_it_and_who_did_it() -> None:
     running = flag(by="mia@jump", until=NOW + 60)
     assert told(None, running) == [('drain running: "PSU swap", until 14:04', "note", "mia@jump")]
     assert told(running, replace(running, state="drained")) == [
-        ('drain drained: "PSU swap"', "good", "mia@jump")
+        ('drained: "PSU swap"', "good", "mia@jump")
     ]
     blocked = replace(running, state="blocked", text="vllm stays")
     assert told(running, blocked) == [('drain blocked: vllm stays ("PSU swap")', "bad", "mia@jump")]

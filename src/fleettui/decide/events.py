@@ -307,7 +307,8 @@ def _drain_event(
     why = flag.text if flag.state in _DRAIN_SEVERITY else ""
     reason = f'"{flag.reason}"' if flag.reason else ""
     told = f"{why} ({reason})" if why and reason else why or reason
-    text = f"drain {flag.state}" + (f": {told}" if told else "")
+    word = "drained" if flag.is_drained else f"drain {flag.state}"
+    text = word + (f": {told}" if told else "")
     until = None if flag.until is None else iso_utc(flag.until)
     if flag.until is not None and (was is None or was.until != flag.until):
         text += f", until {day_and_time(flag.until, now, utc_offset_s)}"
