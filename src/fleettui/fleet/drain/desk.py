@@ -100,7 +100,7 @@ class DrainDesk:
         if not any(map(self._is_working, self._workers)):
             self._room.stopped.clear()
         drains = [await self._flag(name, reason, options, now, until, by) for name in machines]
-        await self._follow_flags()
+        await self._room.show_flags(*machines)
         for drain in drains:
             for line in plans[drain.machine].copies:
                 target = "" if line.target is None else line.target.machine
@@ -121,7 +121,7 @@ class DrainDesk:
             entry,
             only_in=(*WORKING, "blocked"),
         )
-        await self._follow_flags()
+        await self._room.show_flags(machine)
         self._poke(machine)
         if is_eligible:
             await self.undrain(machine)
@@ -146,7 +146,7 @@ class DrainDesk:
 
         entry = self._book.entry(drain, "undrained", result="returns" if returns else "ok")
         await self._book.change(machine, clear, entry)
-        await self._follow_flags()
+        await self._room.show_flags(machine)
         self._poke(machine)
         if returns and moved:
             self._returns[machine] = CopyReturn(self._room, drain, moved, self._workers.get(machine))
@@ -337,10 +337,6 @@ class DrainDesk:
         if status is None or worker is None or worker.drain.id != status.drain.id:
             return status
         return replace(status, copies=worker.board.progress or status.copies)
-
-    async def _follow_flags(self) -> None:
-        if self._service.flags is not None:
-            await self._service.flags.follow()
 
     def _tell(self, machine: str) -> None:
         for subscriber in tuple(self._subscribers.values()):

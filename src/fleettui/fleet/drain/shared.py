@@ -32,6 +32,8 @@ BEFORE_IT_STANDS = ("pending", "waiting_target", "loading", "verifying")
 """States in which a line still takes room on its target."""
 RELYING = ("covered", "switched", "waiting_idle", "unloading", "gone")
 """States in which another machine serves it."""
+FLAGS_LIMIT_S = 5.0
+"""For a snapshot with flags that were just set."""
 FRESH_LIMIT_S = 8.0
 """For new answers of a machine that was asked at once."""
 
@@ -187,6 +189,29 @@ class DrainRoom:
         finally:
             unsubscribe()
             self._has_all = True
+
+    async def show_flags(self, *machines: str) -> None:
+        """Until snapshots show the flags of these machines as they are stored."""
+        if self.service.flags is None:
+            return
+        await self.service.flags.follow()
+        has_news = asyncio.Event()
+        unsubscribe = self.service.subscribe(lambda _: has_news.set())
+        try:
+            async with asyncio.timeout(FLAGS_LIMIT_S):
+                while not all(map(self._shows_flag, machines)):
+                    has_news.clear()
+                    await has_news.wait()
+        except TimeoutError:
+            pass  # whoever unloads looks at the stored flags
+        finally:
+            unsubscribe()
+
+    def _shows_flag(self, name: str) -> bool:
+        machine, flags = self.fleet.find(name), self.service.flags
+        if machine is None or flags is None:
+            return True
+        return (machine.drain is None) == (name not in flags.book.drains)
 
     # -- fresh answers ------------------------------------------------------------------------------
 
