@@ -94,9 +94,12 @@ class Track:
         unit, none = self._packings[index].unit, self._packings[index].none
         if share == 1:
             return [item * unit if _is_value(item, none) else NO_SAMPLE for item in samples]
+        has_gaps = _has_gaps(samples, none)
         means: list[Maybe[float]] = []
-        for start in range(0, width * share, share):  # `_is_value` in line: trends are read for each row
-            known = [item for item in samples[start : start + share] if item != none and item - item == 0]
+        for start in range(0, width * share, share):
+            known = samples[start : start + share]
+            if has_gaps:  # `_is_value` in line: trends are read for each row
+                known = [item for item in known if item != none and item - item == 0]
             means.append(sum(known) / len(known) * unit if known else NO_SAMPLE)
         return means
 
@@ -106,9 +109,8 @@ class Track:
             return NO_SAMPLE, NO_SAMPLE
         none = self._packings[index].none
         samples = self._samples(index, end_slot - count + 1, end_slot + 1, is_held=False)
-        whole = sum(samples)
         known = samples
-        if whole - whole != 0 or none in samples:  # there are gaps: mostly not, and then nothing is copied
+        if _has_gaps(samples, none):
             known = [item for item in samples if item != none and item - item == 0]
         if not known:
             return NO_SAMPLE, NO_SAMPLE
@@ -142,3 +144,9 @@ class Track:
 def _is_value(item: float, none: float) -> bool:
     """NaN equals nothing, itself neither."""
     return item != none and item - item == 0
+
+
+def _has_gaps(samples: list[int | float], none: float) -> bool:
+    """Some of them are no values: mostly not, and then none has to be looked at alone."""
+    whole = sum(samples)
+    return none in samples or whole - whole != 0

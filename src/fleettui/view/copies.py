@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from fleettui.model.readings import LoadedModel, ModelState
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown, known_or
@@ -14,6 +14,7 @@ from fleettui.view.units import bytes_gib, remaining
 Detail = Literal["full", "brief", "share", "name"]
 _STATE_TONES: dict[ModelState, Tone] = {"loading": "accent", "stopping": "warn"}
 DETAILS: tuple[Detail, ...] = ("full", "brief", "share", "name")
+_DOT = Cell(" · ", "faint")
 
 
 def expiry_text(copy: LoadedModel, now: float) -> str:
@@ -40,21 +41,41 @@ def share_cell(copy: LoadedModel) -> Cell | None:
     return Cell(f"{percent} % GPU" if percent > 0 else "CPU", "warn")
 
 
-def copy_cells(
-    copy: LoadedModel, now: float, detail: Detail = "full", *, is_cpu_normal: bool = False
-) -> Cells:
-    """`llama3.1:70b 39.6 · 4m`, `qwen2.5:32b 13.6 (83 % GPU) · pinned`."""
-    cells = [Cell(short_name(copy), "plain")]
-    if detail == "full" and not isinstance(copy.size_bytes, Unknown):
-        cells.append(Cell(f" {bytes_gib(copy.size_bytes)}", "dim"))
+class CopyWords(NamedTuple):
+    """What can be said of a copy in a row, before it is known how much of that has room."""
+
+    name: Cell
+    size: Cell | None
+    share: Cell | None
+    """`83 % GPU`; None where there is nothing to tell."""
+    expiry: Cell
+    """Empty where the engine gives no time."""
+    has_changing_state: bool
+    """It loads or stops, which is said at any length."""
+
+    def cells(self, detail: Detail) -> Cells:
+        """`llama3.1:70b 39.6 · 4m`, `qwen2.5:32b 13.6 (83 % GPU) · pinned`."""
+        cells = [self.name]
+        if detail == "full" and self.size is not None:
+            cells.append(self.size)
+        if detail != "name" and self.share is not None:
+            text, tone = self.share
+            cells.append(Cell(f" ({text})" if detail == "full" else f" {text.replace(' ', '')}", tone))
+        if self.expiry.text and (self.has_changing_state or detail in {"full", "brief"}):
+            cells += [_DOT, self.expiry]
+        return tuple(cells)
+
+
+def copy_words(copy: LoadedModel, now: float, *, is_cpu_normal: bool = False) -> CopyWords:
+    """All that is said of a copy at the most."""
     share = share_cell(copy)
-    if detail != "name" and share is not None and not (is_cpu_normal and share.text == "CPU"):
-        text = f"({share.text})" if detail == "full" else share.text.replace(" ", "")
-        cells.append(Cell(f" {text}", share.tone))
-    expiry = expiry_cell(copy, now)
-    if expiry.text and (detail in {"full", "brief"} or copy.state != "loaded"):
-        cells += [Cell(" · ", "faint"), expiry]
-    return tuple(cells)
+    return CopyWords(
+        Cell(short_name(copy), "plain"),
+        None if isinstance(copy.size_bytes, Unknown) else Cell(f" {bytes_gib(copy.size_bytes)}", "dim"),
+        None if share is None or (is_cpu_normal and share.text == "CPU") else share,
+        expiry_cell(copy, now),
+        copy.state != "loaded",
+    )
 
 
 def copy_line_text(copy: LoadedModel, now: float) -> str:

@@ -8,7 +8,7 @@ from fleettui.model.vram import card_memory
 from fleettui.probes.gpu_names import strip_maker
 from fleettui.view.bars import bar_cells, fraction_of, tone_for
 from fleettui.view.cells import NOTHING, Cell, Cells, Tone, dimmed, fit_cells, join_cells, width_of
-from fleettui.view.copies import DETAILS, copy_cells, ordered_copies
+from fleettui.view.copies import DETAILS, copy_words, ordered_copies
 from fleettui.view.figures import hottest_c, mean_utilisation, total_power_w
 from fleettui.view.machine_view import MachineView
 from fleettui.view.sparkline import spark_cells
@@ -16,6 +16,7 @@ from fleettui.view.text import cell_width, clean
 from fleettui.view.units import DASH, celsius, count, gib_short, gib_text, percent, watts
 
 UNKNOWN = (Cell(DASH, "unknown"),)
+_COMMA = ", "
 
 
 _LINES = frozenset({"RTX", "GTX", "Quadro", "Radeon", "Instinct", "Arc"})
@@ -187,18 +188,20 @@ def models(view: MachineView, width: int) -> Cells:
 
 def _copies_that_fit(view: MachineView, width: int) -> Cells:
     """All copies with less and less said of each until they fit; where even names do not, a count."""
-    copies = ordered_copies(view.snapshot.loaded)
     is_cpu_normal = view.has_no_gpu
+    copies = [
+        copy_words(copy, view.now, is_cpu_normal=is_cpu_normal)
+        for copy in ordered_copies(view.snapshot.loaded)
+    ]
     for detail in DETAILS:
-        parts = [copy_cells(copy, view.now, detail, is_cpu_normal=is_cpu_normal) for copy in copies]
-        joined = join_cells(parts, ", ")
-        if width_of(joined) <= width:
-            return joined
+        parts = [copy.cells(detail) for copy in copies]
+        if sum(map(width_of, parts)) + len(_COMMA) * (len(parts) - 1) <= width:
+            return join_cells(parts, _COMMA)
     ellipsis = view.layout.glyphs.ellipsis
     if len(copies) == 1:
-        return fit_cells(joined, width, "left", ellipsis)
+        return fit_cells(parts[0], width, "left", ellipsis)
     for kept in range(len(copies) - 1, 0, -1):
-        shown = join_cells([*parts[:kept], (Cell(f"+{len(copies) - kept}", "dim"),)], ", ")
+        shown = join_cells([*parts[:kept], (Cell(f"+{len(copies) - kept}", "dim"),)], _COMMA)
         if width_of(shown) <= width:
             return shown
     more = Cell(f", +{len(copies) - 1}", "dim")

@@ -189,9 +189,10 @@ def _in_columns(
     layout: Layout, cells_of: Callable[[Column, int], Cells], places: Sequence[Place] | None = None
 ) -> Cells:
     cells: list[Cell] = []
+    gap = Cell(" " * layout.gap)
     for place in layout.places if places is None else places:
         if cells:
-            cells.append(Cell(" " * layout.gap))
+            cells.append(gap)
         column = place.column
         cells += fit_cells(cells_of(column, place.width), place.width, column.align, layout.glyphs.ellipsis)
     return tuple(cells)
