@@ -12,7 +12,9 @@ import pytest
 from builders import make_copy
 from fleettui.decide.drain.progress import (
     GONE_POLLS,
+    RELOADED,
     RETRIES,
+    REVIVED_S,
     SETTLE_S,
     STOPPING_LIMIT_S,
     end_of_drain,
@@ -114,10 +116,16 @@ def test_work_is_waited_for_as_long_as_the_operator_said() -> None:
 
 def test_an_unload_is_repeated_and_then_given_up() -> None:
     unloading = progress("unloading", unloads=1)
-    assert step(line(), unloading, COVERED, NOW + SETTLE_S - 1) == ("wait", "unloading")
-    assert step(line(), unloading, COVERED, NOW + SETTLE_S + 1) == ("unload", "unloading")
+    stopping = replace(COVERED, is_stopping=True)
+    assert step(line(), unloading, stopping, NOW + SETTLE_S - 1) == ("wait", "unloading")
+    assert step(line(), unloading, stopping, NOW + SETTLE_S + 1) == ("unload", "unloading")
+    assert step(line(), unloading, COVERED, NOW + REVIVED_S - 1) == ("wait", "unloading")
+    assert step(line(), unloading, COVERED, NOW + REVIVED_S + 1) == ("unload", "unloading")
     last = progress("unloading", unloads=RETRIES + 1)
-    assert step(line(), last, COVERED, NOW + SETTLE_S + 1) == ("end", "blocked")
+    hangs = next_step(line(), last, stopping, OPTIONS, NOW + SETTLE_S + 1)
+    assert (hangs.action, hangs.state, "hangs" in hangs.text) == ("end", "blocked", True)
+    revived = next_step(line(), last, COVERED, OPTIONS, NOW + REVIVED_S + 1)
+    assert (revived.action, revived.state, revived.text) == ("end", "blocked", RELOADED)
     busy = replace(COVERED, work=WORK)
     assert step(line(), unloading, busy, NOW + 300) == ("wait", "unloading")
     assert step(line(), unloading, busy, NOW + STOPPING_LIMIT_S + 1) == ("end", "blocked")
@@ -127,7 +135,7 @@ def test_what_a_client_loads_again_is_unloaded_twice_more() -> None:
     for unloads in range(1, RETRIES + 1):
         assert step(line(), progress("gone", unloads=unloads), COVERED) == ("unload", "unloading")
     back = next_step(line(), progress("gone", unloads=RETRIES + 1), COVERED, OPTIONS, NOW)
-    assert (back.action, back.state, back.text) == ("end", "blocked", "reloaded by client")
+    assert (back.action, back.state, back.text) == ("end", "blocked", RELOADED)
 
 
 def test_the_catalog_keeps_copies() -> None:
@@ -195,6 +203,7 @@ def test_nothing_is_unloaded_without_a_copy_elsewhere() -> None:
                 random.choice((None, COVER)),
                 random.choice(("", "bora is gone")),
                 random.choice(((), WORK)),
+                random.random() < 0.5,
                 random.random() < 0.5,
                 random.choice(("", "keeps 2")),
                 random.choice(("", "moved first")),

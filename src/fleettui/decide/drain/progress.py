@@ -37,6 +37,9 @@ TARGETS_TRIED = 2
 """Targets that may fail before the copy is given up."""
 SETTLE_S = 15.0
 """Between an unload and the list without the copy; an Ollama takes up to 5 s for the VRAM."""
+REVIVED_S = 6.0
+"""A copy that is listed as loaded so long after an unload was loaded or kept by a client since."""
+RELOADED = "reloaded by client"
 STOPPING_LIMIT_S = 600.0
 """Requests in work may hold an unload up so long; then it is reported. Nothing is killed."""
 KEEP_LIMIT_S = 60.0
@@ -69,7 +72,7 @@ def next_step(
     if line.drain_class == "unmanaged":
         return NextStep("end", "blocked", f"unmanaged: {line.text or 'nobody can unload it from here'}")
     if state == "gone" and progress.unloads > RETRIES:
-        return NextStep("end", "blocked", "reloaded by client")
+        return NextStep("end", "blocked", RELOADED)
     if state == "unloading":
         held = _held_up(progress, sight, now)
         if held is not None:
@@ -107,12 +110,14 @@ def _held_up(progress: CopyProgress, sight: Sight, now: float) -> NextStep | Non
             )
             return NextStep("end", "blocked", text)
         return NextStep("wait", "unloading", f"requests in work there end first: {', '.join(sight.work)}")
-    if waited_s < SETTLE_S:
+    if waited_s < (SETTLE_S if sight.is_stopping else REVIVED_S):
         return NextStep("wait", "unloading", progress.text)
-    if progress.unloads > RETRIES:
-        text = f"still listed after {progress.unloads} unloads: a client keeps it, or its engine hangs"
+    if progress.unloads <= RETRIES:
+        return None
+    if sight.is_stopping:
+        text = f"stopping: still listed after {progress.unloads} unloads, its engine hangs; nothing is killed"
         return NextStep("end", "blocked", text)
-    return None
+    return NextStep("end", "blocked", RELOADED)  # between two polls
 
 
 def _release(
@@ -130,6 +135,10 @@ def _release(
     is_patient = sight.kills_work or not options.idle_wait_s
     if sight.work and (is_patient or waited_s < options.idle_wait_s):
         return NextStep("wait", "waiting_idle", f"waits until idle: {', '.join(sight.work)}")
+    if sight.cover is not None and sight.loads_text:
+        return NextStep(
+            "wait", "waiting_idle" if progress.state == "waiting_idle" else state, sight.loads_text
+        )
     return NextStep("unload", "unloading")
 
 

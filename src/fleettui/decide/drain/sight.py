@@ -43,14 +43,19 @@ class Sight:
     """Why nothing can be loaded on the target any more; empty while it can."""
     work: tuple[str, ...] = ()
     """Signs that requests are in work."""
+    is_stopping: bool = False
+    """Its engine lists it on its way out."""
     kills_work: bool = False
-    """Its engine breaks requests off when it unloads: only an idle copy is unloaded, however long it takes."""
+    """Its engine breaks requests off when it unloads: only an idle copy is unloaded, however late."""
     keep_text: str = ""
     """Why fewer resident copies are not allowed now; empty while they are."""
     coming_text: str = ""
     """Another drain brings the same weights elsewhere; empty: none does."""
     is_target_busy: str = ""
     """What is loaded on the target now; empty: nothing."""
+    loads_text: str = ""
+    """Loads still to come on the machine that serves it instead, any of which may evict that copy without a
+    word; empty: none."""
 
 
 def find_engine(machine: MachineSnapshot | None, kind: str, port: int) -> EngineReading | None:

@@ -109,19 +109,22 @@ class Observer:
         absent = self._absent.get(copy.key, 0)
         if absent and not self._is_vram_back(machine, line, now):
             absent = 1
-        presence = presence_of(machine, copy)
-        if presence == "resident" and progress.state == "gone" and _is_stopping(machine, copy):
+        presence, cover = presence_of(machine, copy), find_cover(room.fleet, line, progress.target, options)
+        is_stopping = _is_stopping(machine, copy)
+        if presence == "resident" and progress.state == "gone" and is_stopping:
             presence = "gone"  # listed once more on its way out
         return Sight(
             presence,
             absent,
-            find_cover(room.fleet, line, progress.target, options),
+            cover,
             problem,
             work_of(machine, copy, now),
+            is_stopping,
             copy.engine in _KILLS_WORK,
             self._keep_text(copy, line.keep),
             room.coming(line) if line.drain_class == "covered" else "",
             "" if target is None else room.load_on(target),
+            "" if cover is None else room.loads_to_come(cover.machine, copy),
         )
 
     def _keep_text(self, copy: SourceCopy, planned: int) -> str:

@@ -7,6 +7,7 @@ operator wants one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from fleettui.decide.drain.sight import Cover, is_same_model
@@ -36,8 +37,6 @@ PULL_LIMIT_S = 6 * 3600.0
 ASK_LIMIT_S = 30.0
 SHORTEST_KEEP_S = 600
 """A copy that was moved must not end before anybody was sent to it."""
-LEFT_SHARE = 0.8
-"""Of the time that a covering copy should have; with so much left it is not asked for more."""
 ROSE_SHARE = 0.8
 """Of what the engine says lies on the cards; less of it there means that it does not."""
 _MIB = 1 << 20
@@ -190,15 +189,16 @@ async def keep_longer(
 ) -> bool:
     """Give a covering copy at least the time that the drained one has left; True where that was asked.
 
+    It is asked whatever time it has: an Ollama lists a copy from the first moment of its load on, and answers
+    this only once the copy is there.
     A copy whose context is not the server's own default is asked for with that context, so that it stays.
     Raises StepError.
     """
     there, wanted = cover.copy, keep_alive_for(copy, now)
-    if there.is_pinned or cover.engine != "ollama":
+    if cover.engine != "ollama":
         return False
     left = 0.0 if isinstance(there.expires_at, Unknown) else there.expires_at - now
-    if wanted > 0 and left >= LEFT_SHARE * wanted:
-        return False
+    wanted = -1 if there.is_pinned or wanted < 0 else max(wanted, math.ceil(left))
     line = EngineLine(fleet, address_of_cover(cover))
     traits = _traits_of(fleet, cover)
     body: dict[str, object] = {"model": there.name, "keep_alive": wanted, "stream": False}

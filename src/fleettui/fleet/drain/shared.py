@@ -158,6 +158,20 @@ class DrainRoom:
             [line for lines in self.lines.values() for line, done in lines if done.state in BEFORE_IT_STANDS]
         )
 
+    def loads_to_come(self, machine: str, but: SourceCopy) -> str:
+        """Loads of drains, `but` that copy's, that are over before anything is let go that this machine
+        serves instead: a load may evict what nobody announced. Empty: none."""
+        names = [
+            line.copy.name
+            for line in self.to_come()
+            if line.drain_class in LOADING_CLASSES
+            and line.copy.key != but.key
+            and (line.target is None or line.target.machine == machine)
+        ]
+        if names:
+            return f"loads on {machine} end first: {', '.join(dict.fromkeys(names))}"
+        return self._elsewhere.get(machine, "")
+
     def coming(self, line: PlannedCopy) -> str:
         """Which other drain brings the same weights elsewhere now; empty: none."""
         for machine, lines in self.lines.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from fleettui.decide.drain.progress import NextStep, end_of_drain, next_step
+from fleettui.decide.drain.progress import RELOADED, NextStep, end_of_drain, next_step
 from fleettui.fleet.drain.board import CopyBoard, Key
 from fleettui.fleet.drain.book import WORKING
 from fleettui.fleet.drain.clients import who_is_connected
@@ -289,7 +289,7 @@ class DrainWorker:
 
     async def _end_copy(self, key: Key, step: NextStep) -> None:
         text, before = step.text, self.board.copies[key]
-        if text == "reloaded by client":
+        if text == RELOADED:
             text = f"{text}{await who_is_connected(self.room.service, before.copy)}"
         if step.state == "gone":
             text += self._observer.vram_text(before)
