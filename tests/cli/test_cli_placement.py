@@ -178,6 +178,10 @@ def test_a_plan_is_read_back_to_compare_with_it_and_to_keep_it(plan: Planner, fo
     done = plan("--diff", "plan.json", "--detailed-exitcode")
     assert done.returncode == 0
     assert done.stdout.startswith("diff: nothing to do, 5 copies stay\n")
+    optimal = plan("--diff", "plan.json", "--optimal")
+    assert optimal.stdout.splitlines()[1] == "copies on GPUs: greedy 3, optimal 3"
+    document = json.loads(plan("--diff", "plan.json", "--keep", "plan.json", "--json").stdout)
+    assert document["copies_on_gpus"] == {"greedy": 3, "optimal": 3, "kept": 3}
     done = plan("--diff", "plan.yaml", "--without", "n2", "--detailed-exitcode")
     assert (done.returncode, done.stdout, done.stderr) == (1, WITHOUT_N2, "")
     assert plan("--diff", "plan.yaml", "--without", "n2").returncode == 0

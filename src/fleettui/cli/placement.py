@@ -19,7 +19,7 @@ from fleettui.cli.placement_inputs import (
 from fleettui.decide.placement.diff import Loading, diff_loaded, diff_plans
 from fleettui.decide.placement.kinds import with_likely_models
 from fleettui.decide.placement.lint import lint
-from fleettui.decide.placement.optimal import compare, on_gpus, plan_optimal
+from fleettui.decide.placement.optimal import compare, on_gpus
 from fleettui.decide.placement.plan import plan
 from fleettui.decide.placement.sticky import plan_keeping
 from fleettui.decide.placement.what_if import lose_each_node
@@ -96,9 +96,9 @@ def placement_command(arguments: Namespace) -> int:
         loading = Loading(catalog, rates=load_rates(folders))
         diff = _diff(inputs, catalog, before, planned, loading)
         if printer.is_document:
-            printer.print_document(diff_document(diff))
+            printer.print_document(diff_document(diff, comparison))
         else:
-            printer.print_lines(diff_lines(diff, printer.width, printer.glyphs))
+            printer.print_lines(diff_lines(diff, printer.width, printer.glyphs, comparison))
         is_gap = is_gap or (arguments.detailed_exitcode and diff.has_changes)
     elif printer.is_document:
         printer.print_document(plan_document(planned, comparison))
@@ -154,7 +154,7 @@ def _make_plan(
     """With how many copies the other way of planning would place, where that is shown."""
     nodes, roles, also = inputs.nodes, catalog.roles, arguments.include_unavailable
     comparison = None
-    if not (arguments.diff or arguments.diff_loaded):
+    if arguments.optimal or previous is not None or not (arguments.diff or arguments.diff_loaded):
         comparison = compare(nodes, roles, catalog, include_unavailable=also)
     if previous is not None:
         planned = plan_keeping(previous, nodes, roles, catalog, include_unavailable=also)
@@ -163,8 +163,7 @@ def _make_plan(
     elif comparison is not None:
         planned = comparison.optimal if arguments.optimal else comparison.greedy
     else:
-        make = plan_optimal if arguments.optimal else plan
-        planned = make(nodes, roles, catalog, include_unavailable=also)
+        planned = plan(nodes, roles, catalog, include_unavailable=also)
     return replace(planned, warnings=(*inputs.notes, *planned.warnings)), comparison
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fleettui.model.placement import Assignment
-from fleettui.model.placement_answers import LintFinding, NodeLoss, PlanChange, PlanDiff
+from fleettui.model.placement_answers import LintFinding, NodeLoss, PlanChange, PlanComparison, PlanDiff
 from fleettui.view.json_values import Document, rounded
-from fleettui.view.placement_document import SCHEMA, assignment_document
+from fleettui.view.placement_document import SCHEMA, assignment_document, counts_document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 _KINDS = ("keep", "move", "add", "remove")
 
 
-def diff_document(diff: PlanDiff) -> Document:
+def diff_document(diff: PlanDiff, comparison: PlanComparison | None = None) -> Document:
     """What is to be done; null is unknown."""
     return {
         "schema": SCHEMA,
+        **counts_document(comparison),
         "changes": [_change(item) for item in diff.changes],
         "counts": {kind: sum(item.kind == kind for item in diff.changes) for kind in _KINDS},
         "load_gb": round(diff.load_gb, 1),

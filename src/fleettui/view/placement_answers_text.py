@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from fleettui.model.placement import Assignment
-from fleettui.model.placement_answers import ChangeKind, LintFinding, NodeLoss, PlanChange, PlanDiff
+from fleettui.model.placement_answers import (
+    ChangeKind,
+    LintFinding,
+    NodeLoss,
+    PlanChange,
+    PlanComparison,
+    PlanDiff,
+)
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.glyphs import UNICODE, Glyphs
-from fleettui.view.placement_text import cut_lines, page_width, wrapped_lines
+from fleettui.view.placement_text import comparison_text, cut_lines, page_width, wrapped_lines
 from fleettui.view.tables import table
 from fleettui.view.text import clean, wrap
 from fleettui.view.units import count
@@ -23,10 +30,17 @@ HOW_LONG = (
 _TONES: dict[ChangeKind, Tone] = {"keep": "dim", "move": "warn", "add": "good", "remove": "bad"}
 
 
-def diff_lines(diff: PlanDiff, width: int | None = None, glyphs: Glyphs = UNICODE) -> list[Cells]:
+def diff_lines(
+    diff: PlanDiff,
+    width: int | None = None,
+    glyphs: Glyphs = UNICODE,
+    comparison: PlanComparison | None = None,
+) -> list[Cells]:
     """What is to be done, in the order of the new plan; then what goes."""
     total = page_width(width)
     lines = wrapped_lines(diff_headline(diff), total, "strong")
+    if comparison is not None:
+        lines += wrapped_lines(comparison_text(comparison), total, "dim")
     if diff.changes:
         head = ("CHANGE", "COPY", "MODEL", "FROM", "TO", "GB", "SECONDS")
         rows = [_change_row(item, glyphs) for item in diff.changes]

@@ -24,23 +24,31 @@ SCHEMA = 1
 def plan_document(plan: PlacementPlan, comparison: PlanComparison | None = None) -> Document:
     """The whole plan. `comparison` adds how many copies have a GPU, greedy and optimal."""
     document: Document = {"schema": SCHEMA, "method": plan.method}
-    if comparison is not None:
-        document["copies_on_gpus"] = {
-            "greedy": comparison.greedy_copies,
-            "optimal": comparison.optimal_copies,
+    return (
+        document
+        | counts_document(comparison)
+        | {
+            "assignments": [assignment_document(item) for item in plan.assignments],
+            "unplaced": [_unplaced(item) for item in plan.unplaced],
+            "disabled_gpus": [
+                {"node": item.node, "gpu_index": item.gpu_index, "name": item.name}
+                for item in plan.disabled_gpus
+            ],
+            "excluded_nodes": [{"node": item.node, "reason": item.reason} for item in plan.excluded_nodes],
+            "switched_off": list(plan.switched_off),
+            "warnings": list(plan.warnings),
         }
-        if comparison.kept_copies is not None:
-            document["copies_on_gpus"]["kept"] = comparison.kept_copies
-    return document | {
-        "assignments": [assignment_document(item) for item in plan.assignments],
-        "unplaced": [_unplaced(item) for item in plan.unplaced],
-        "disabled_gpus": [
-            {"node": item.node, "gpu_index": item.gpu_index, "name": item.name} for item in plan.disabled_gpus
-        ],
-        "excluded_nodes": [{"node": item.node, "reason": item.reason} for item in plan.excluded_nodes],
-        "switched_off": list(plan.switched_off),
-        "warnings": list(plan.warnings),
-    }
+    )
+
+
+def counts_document(comparison: PlanComparison | None) -> Document:
+    """How many copies have a GPU, by each way of planning; nothing where that was not compared."""
+    if comparison is None:
+        return {}
+    counts = {"greedy": comparison.greedy_copies, "optimal": comparison.optimal_copies}
+    if comparison.kept_copies is not None:
+        counts["kept"] = comparison.kept_copies
+    return {"copies_on_gpus": counts}
 
 
 def assignment_document(item: Assignment) -> Document:
