@@ -82,6 +82,14 @@ def test_what_is_seen_decides_whatever_was_written_down(state: CopyState) -> Non
     assert step(line("covered"), progress(state), coming) == ("wait", "pending")
 
 
+def test_nothing_goes_while_loads_on_its_cover_are_to_come() -> None:
+    """Any of them may evict it there; the wait for idle runs meanwhile."""
+    loads = replace(COVERED, loads_text="loads on bora end first: phi4")
+    assert step(line(), progress("switched", is_moved=True), loads) == ("wait", "switched")
+    assert step(line("covered"), progress("covered"), loads) == ("wait", "covered")
+    assert step(line(), progress("waiting_idle"), loads) == ("wait", "waiting_idle")
+
+
 @pytest.mark.parametrize("state", OPEN_STATES)
 def test_a_source_that_does_not_answer_changes_nothing(state: CopyState) -> None:
     assert step(line(), progress(state), Sight("unknown", cover=COVER)) == ("wait", state)
@@ -208,6 +216,7 @@ def test_nothing_is_unloaded_without_a_copy_elsewhere() -> None:
                 random.choice(("", "keeps 2")),
                 random.choice(("", "moved first")),
                 random.choice(("", "busy")),
+                loads_text=random.choice(("", "loads on bora end first")),
             )
             copy = progress(state, unloads=random.randint(0, 4), failures=("x",) * random.randint(0, 3))
             planned = line(drain_class, target=random.choice((None, TARGET)))
@@ -219,6 +228,7 @@ def test_nothing_is_unloaded_without_a_copy_elsewhere() -> None:
                 assert presence == "resident"
                 assert not sight.keep_text
                 assert not (sight.work and sight.kills_work)
+                assert is_forced or not sight.loads_text
             if found.action == "load":
                 assert planned.target is not None
                 assert not sight.target_problem

@@ -290,7 +290,10 @@ class Scheduler:
 
     def _load(self, request: Request, now: float) -> None:
         """Starts a runner for the request."""
-        fault = self.faults.take(request.model.name, "oom", "stall", "cpu", "context", "evict")
+        kinds: tuple[FaultKind, ...] = ("oom", "stall", "cpu", "context")
+        if any(not runner.is_busy for runner in self.runners.values()):
+            kinds += ("evict",)
+        fault = self.faults.take(request.model.name, *kinds)
         placed = self._place(request, allow_partial=False) or self._place(request, allow_partial=True)
         if placed is None:
             request.state = "failed"
@@ -320,7 +323,7 @@ class Scheduler:
         if fault == "cpu":
             cards = {card: size // 2 for card, size in placement.card_bytes.items()}
             return context, Placement(cards, placement.size_bytes - sum(cards.values()))
-        if fault == "evict" and any(not runner.is_busy for runner in self.runners.values()):
+        if fault == "evict":
             self._unload(self.find_victim(), now)
         return context, placement
 

@@ -115,6 +115,7 @@ class CopyBoard:
         self.lines[key] = replace(self.lines[key], target=None)
         if is_failure:
             self.failed.setdefault(key, set()).add(target)
+            self.plans.pop(key, None)
             self.copies[key] = replace(progress, failures=(*progress.failures, text))
         else:
             self._held[key] = self._room.now() + AGAIN_S

@@ -34,6 +34,8 @@ SILENT_S = 120.0
 """An engine that does not answer for so long, on a machine that does, is waited for no more."""
 PLANS = 5
 """How often a target is looked for before the copy is given up."""
+PLANS_AFTER_FAILURE = 2
+"""Once a target failed: a machine whose answer is late this moment is none, and one more look is enough."""
 
 
 class DrainWorker:
@@ -303,7 +305,8 @@ class DrainWorker:
         A fleet at work changes every second: that there is none is believed after several looks.
         """
         board, progress = self.board, self.board.copies[key]
-        is_last = board.plans.get(key, 0) + 1 >= PLANS or bool(progress.failures)
+        looks = PLANS_AFTER_FAILURE if progress.failures else PLANS
+        is_last = board.plans.get(key, 0) + 1 >= looks
         line = await self.room.plan_copy(progress.copy, self.drain.options, board.failed.get(key, set()))
         if is_last and line.drain_class == "covered":
             line = replace(line, drain_class="cannot", text="no other machine keeps it resident")
