@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from builders import NOW, judged, make_card, make_fleet, make_machine, make_snapshot
 from fleettui.decide.profile_drift import profile_differences
 from fleettui.fleet.profile_book import ProfileBook, open_profile_book
+from fleettui.fleet.profile_watch import ProfileWatch
+from fleettui.fleet.record import MachineRecord
 from fleettui.model.gpu import GpuCard, GpuFault, GpuProblem, GpuReading
 from fleettui.model.profile import Profile, ProfileCpu, ProfileGpu
 from fleettui.model.readings import MemoryReading
@@ -190,3 +194,27 @@ async def test_the_book_follows_what_is_stored(tmp_path: Path) -> None:
     (tmp_path / "state" / "state.db").write_bytes(b"rubbish" * 1000)
     assert await book.read() is found
     assert book.error is not None
+
+
+async def test_a_record_has_the_profile_that_was_stored_last(tmp_path: Path) -> None:
+    state, changed = str(tmp_path / "state"), []
+    with Store.open(state) as store:
+        save_profiles(store, "m", [PROFILE])
+    book = ProfileBook(state, "m")
+    record, other = MachineRecord(make_machine("ada")), MachineRecord(make_machine("bora"))
+    pollers: Any = {"ada": SimpleNamespace(record=record), "bora": SimpleNamespace(record=other)}
+    watch = ProfileWatch(book, pollers, changed.append)
+    await watch.begin()
+    assert (record.profile, other.profile, changed) == (PROFILE, None, ["ada"])
+    watch.follow()
+    assert changed == ["ada"], "nothing is new"
+    later = replace(PROFILE, gpus=PROFILE_GPUS[:1], collected_at=NOW)
+    with Store.open(state) as store:
+        save_profiles(store, "m", [later])
+    await book.read()
+    watch.follow()
+    assert (record.profile, changed) == (later, ["ada", "ada"])
+    again = MachineRecord(make_machine("ada"))
+    watch.mark(again)
+    assert again.profile == later
+    await ProfileWatch(None, pollers, changed.append).begin()
