@@ -122,6 +122,14 @@ def test_work_is_waited_for_as_long_as_the_operator_said() -> None:
     assert step(line(), waiting, replace(kills, work=())) == ("unload", "unloading")
 
 
+def test_a_server_that_nobody_can_stop_is_named_once_it_is_idle() -> None:
+    fixed = replace(COVERED, refusal="missing: `stop:`", kills_work=True)
+    assert step(line("covered"), progress(), replace(fixed, work=WORK)) == ("wait", "waiting_idle")
+    ended = next_step(line("covered"), progress(), fixed, OPTIONS, NOW)
+    assert (ended.action, ended.state) == ("end", "blocked")
+    assert ended.text == "bora serves it, but it stays loaded: missing: `stop:`"
+
+
 def test_an_unload_is_repeated_and_then_given_up() -> None:
     unloading = progress("unloading", unloads=1)
     stopping = replace(COVERED, is_stopping=True)
@@ -213,6 +221,7 @@ def test_nothing_is_unloaded_without_a_copy_elsewhere() -> None:
                 random.choice(((), WORK)),
                 random.random() < 0.5,
                 random.random() < 0.5,
+                random.choice(("", "no stop:")),
                 random.choice(("", "keeps 2")),
                 random.choice(("", "moved first")),
                 random.choice(("", "busy")),
@@ -227,6 +236,7 @@ def test_nothing_is_unloaded_without_a_copy_elsewhere() -> None:
                 assert sight.cover is not None or is_forced
                 assert presence == "resident"
                 assert not sight.keep_text
+                assert not sight.refusal
                 assert not (sight.work and sight.kills_work)
                 assert is_forced or not sight.loads_text
             if found.action == "load":

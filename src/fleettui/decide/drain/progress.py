@@ -135,6 +135,9 @@ def _release(
     is_patient = sight.kills_work or not options.idle_wait_s
     if sight.work and (is_patient or waited_s < options.idle_wait_s):
         return NextStep("wait", "waiting_idle", f"waits until idle: {', '.join(sight.work)}")
+    if sight.refusal:
+        where = "" if sight.cover is None else f"{sight.cover.machine} serves it, but it stays loaded: "
+        return NextStep("end", "blocked", f"{where}{sight.refusal}")
     if sight.cover is not None and sight.loads_text:
         return NextStep(
             "wait", "waiting_idle" if progress.state == "waiting_idle" else state, sight.loads_text

@@ -47,6 +47,8 @@ class Sight:
     """Its engine lists it on its way out."""
     kills_work: bool = False
     """Its engine breaks requests off when it unloads: only an idle copy is unloaded, however late."""
+    refusal: str = ""
+    """Why nobody can unload it from here; empty: it can be unloaded."""
     keep_text: str = ""
     """Why fewer resident copies are not allowed now; empty while they are."""
     coming_text: str = ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from uuid import uuid4
 
 from fleettui.fleet.drain.book import WORKING, DrainBook
-from fleettui.fleet.drain.returning import CopyReturn
+from fleettui.fleet.drain.returning import CopyReturn, to_bring_back
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError, DrainFailure, DrainFleet
 from fleettui.fleet.drain.worker import DrainWorker
@@ -133,7 +133,8 @@ class DrainDesk:
         if status is None:
             raise DrainError("no_drain", machine, f"{machine} is not drained; nothing was changed")
         drain = status.drain
-        moved = tuple([copy for copy in status.copies if copy.is_moved and copy.target is not None])
+        found = self._service.snapshot.find(machine)
+        moved = tuple([copy for copy in status.copies if to_bring_back(copy, found)])
 
         def clear(present: Drain | None) -> Drain | None:
             if present is not None and present.id != drain.id:

@@ -19,6 +19,7 @@ from fleettui.decide.drain.sight import (
     work_of,
 )
 from fleettui.decide.drain.sources import find_copies
+from fleettui.fleet.drain.engines import StepError, unloader_of
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.model.catalog import find_in_catalog
 from fleettui.model.drain import CopyProgress, Drain, PlannedCopy, SourceCopy
@@ -121,6 +122,7 @@ class Observer:
             work_of(machine, copy, now),
             is_stopping,
             copy.engine in _KILLS_WORK,
+            _refusal(machine, copy),
             self._keep_text(copy, line.keep),
             room.coming(line) if line.drain_class == "covered" else "",
             "" if target is None else room.load_on(target),
@@ -180,6 +182,13 @@ def _mark(machine: MachineSnapshot, engine: EngineReading) -> float | None:
         status = machine.sources.get("sockets")
         return None if status is None else status.read_at
     return read_at(machine, engine)
+
+
+def _refusal(machine: MachineSnapshot, copy: SourceCopy) -> str:
+    try:
+        return unloader_of(copy.engine).refusal(machine, copy)
+    except StepError as error:
+        return str(error)
 
 
 def _is_stopping(machine: MachineSnapshot, copy: SourceCopy) -> bool:

@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from fleettui.decide.drain.sight import find_copy, find_engine, is_same_model, work_of
+from fleettui.fleet.drain import vllm
 from fleettui.fleet.drain.book import DrainBook
 from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, release
 from fleettui.fleet.drain.engines import StepError
@@ -14,6 +15,7 @@ from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError
 from fleettui.model.drain import LOADING_CLASSES, CopyProgress, CopyState, Drain, PlannedCopy, SourceCopy
 from fleettui.model.record import replace
+from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 
 if TYPE_CHECKING:
@@ -76,6 +78,9 @@ class CopyReturn:
         """One copy: a move from where the drain had put it, to this machine alone."""
         room, name, away = self._room, self._drain.machine, progress.target
         journal = _Journal(self, progress)
+        if not progress.is_moved:
+            await self._start(progress, journal)
+            return
         there = self._copy_there(progress)
         if there is None:
             self.change(progress, "gone", f"no longer on {away}")
@@ -91,6 +96,22 @@ class CopyReturn:
             return
         self.change(progress, "switched", f"{name} serves it again")
         await self._let_go(progress, line, there, journal)
+
+    async def _start(self, progress: CopyProgress, journal: _Journal) -> None:
+        """A server that was stopped or put to sleep."""
+        name = self._drain.machine
+        self.change(progress, "loading", f"is started on {name}")
+        try:
+            await vllm.bring_back(
+                self._room.service, progress.copy, lambda call: journal.step("start", target=name, call=call)
+            )
+        except StepError as error:
+            self.change(progress, "failed", str(error))
+            journal.step("return", target=name, result=str(error))
+            return
+        journal.step("returned", target=name)
+        self.change(progress, "switched", f"was started on {name}")
+        self._room.service.poll_now(name)
 
     async def _load(self, progress: CopyProgress, line: PlannedCopy, journal: _Journal) -> bool:
         room, name = self._room, self._drain.machine
@@ -155,6 +176,13 @@ class CopyReturn:
     def write(self, step: str, copy: str, target: str, result: str, call: str) -> None:
         """A step that was made."""
         self._room.write(self._book.entry(self._drain, step, copy, target, result, call))
+
+
+def to_bring_back(copy: CopyProgress, machine: MachineSnapshot | None) -> bool:
+    """It was moved away, or its server was stopped and can be started."""
+    if copy.is_moved and copy.target is not None:
+        return True
+    return copy.state == "gone" and copy.unloads > 0 and vllm.can_bring_back(machine, copy.copy)
 
 
 class _Journal:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fleettui.decide.drain.sight import find_engine
 from fleettui.fleet.drain.engines import BusyError, Journal, address_of_copy, endpoint_of, post
-from fleettui.fleet.drain.hooks import stop_by_hook
+from fleettui.fleet.drain.hooks import start_by_hook, stop_by_hook
 from fleettui.fleet.drain.words import DrainFleet
 from fleettui.fleet.engine_line import EngineLine
 from fleettui.fleet.warm_up import ASK_S
@@ -19,7 +19,7 @@ from fleettui.model.unknown import Unknown
 from fleettui.net.errors import HttpFailure
 from fleettui.probes.engines.vllm import METRICS, parse_metrics
 
-SLEEP = "/sleep?level=1"
+SLEEP, WAKE_UP = "/sleep?level=1", "/wake_up"
 SLEEP_LIMIT_S = 120.0
 
 
@@ -52,6 +52,25 @@ class HookUnloader:
             return
         journal(f"POST {line.address.shown}{SLEEP}")
         await post(line, SLEEP, {}, SLEEP_LIMIT_S)
+
+
+async def bring_back(fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
+    """Wake it up where it sleeps, else start it by the operator's command. Raises StepError."""
+    engine = find_engine(fleet.snapshot.find(copy.machine), copy.engine, copy.port)
+    if copy.engine == "vllm" and engine is not None and engine.is_sleeping is True:
+        line = EngineLine(fleet, address_of_copy(copy))
+        journal(f"POST {line.address.shown}{WAKE_UP}")
+        await post(line, WAKE_UP, {}, SLEEP_LIMIT_S)
+        return
+    await start_by_hook(fleet, copy, journal)
+
+
+def can_bring_back(machine: MachineSnapshot | None, copy: SourceCopy) -> bool:
+    """It has a command that starts it, or sleeps."""
+    endpoint, engine = endpoint_of(machine, copy), find_engine(machine, copy.engine, copy.port)
+    if endpoint is not None and endpoint.start:
+        return True
+    return copy.engine == "vllm" and engine is not None and engine.is_sleeping is True
 
 
 def can_sleep(engine: EngineReading | None) -> bool:
