@@ -8,7 +8,7 @@ from fleettui.decide.matching import Match
 from fleettui.model.busy import BusySign, find_busy_signs, idle_s
 from fleettui.model.clock import duration_words
 from fleettui.model.machine import Machine
-from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
+from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass, replace
 from fleettui.model.route import (
     TIER_BUSY,
@@ -19,6 +19,7 @@ from fleettui.model.route import (
     Eviction,
     RejectCode,
     Rejection,
+    RouteCandidate,
     RouteQuery,
     VramNeed,
 )
@@ -26,14 +27,17 @@ from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
 from fleettui.model.vram import FreeVram, has_faulty_card
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fleettui.model.route import Why
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What routing thinks of one engine: a tier with its reason, or reasons against it."""
 
     tier: int
-    why: object
-    """Why this tier: `str` puts the words together."""
+    why: Why | str
     rejections: tuple[Rejection, ...] = ()
     eta: Eta = READY
     need: VramNeed | None = None
@@ -47,23 +51,23 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ResidentWhy:
-    """Why a copy that is loaded has its tier; put into words where somebody reads them."""
+    """Why a copy that is loaded has its tier."""
 
-    tier: int
     start: str
     gpu_percent: Maybe[int]
     context: Maybe[int]
-    busy: tuple[str, ...]
-    idle_s: Maybe[float]
 
-    def __str__(self) -> str:
+    def words(self, candidate: RouteCandidate) -> str:
+        """`resident, 100 % GPU, ctx 32768, idle 3 min`."""
+        busy, unused_s = candidate.busy, candidate.idle_s
         copy = "" if isinstance(self.gpu_percent, Unknown) else f", {self.gpu_percent} % GPU"
         if not isinstance(self.context, Unknown):
             copy += f", ctx {self.context}"
-        if self.busy:
-            busy = f", busy ({', '.join(self.busy)})"
-            return f"{self.start}{busy}{copy}" if self.tier == TIER_BUSY else f"{self.start}{copy}{busy}"
-        idle = "" if isinstance(self.idle_s, Unknown) else f", idle {duration_words(self.idle_s)}"
+        if busy:
+            work = f", busy ({', '.join(busy)})"
+            is_first = candidate.tier == TIER_BUSY
+            return f"{self.start}{work}{copy}" if is_first else f"{self.start}{copy}{work}"
+        idle = "" if isinstance(unused_s, Unknown) else f", idle {duration_words(unused_s)}"
         return f"{self.start}{copy}{idle}"
 
 
@@ -81,21 +85,15 @@ Option = tuple[MachineSnapshot, Match, FreeVram]
 
 def judge_options(options: list[Option], inquiry: Inquiry) -> list[Verdict]:
     """What routing thinks of each of them, in their order."""
-    at_once = [_judge_at_once(snapshot, match, free, inquiry) for snapshot, match, free in options]
+    at_once = [
+        judge_resident(snapshot, match, inquiry, free)
+        if match.copy is not None
+        else _refuse_to_load(snapshot, match, inquiry, free)
+        for snapshot, match, free in options
+    ]
     cold = [option for option, verdict in zip(options, at_once, strict=True) if verdict is None]
     loads = iter(inquiry.cold.judge(cold) if cold else ())
     return [next(loads) if verdict is None else verdict for verdict in at_once]
-
-
-def _judge_at_once(
-    snapshot: MachineSnapshot, match: Match, free: FreeVram, inquiry: Inquiry
-) -> Verdict | None:
-    """The verdict; None where the model would have to be loaded."""
-    if match.copy is not None:
-        return judge_resident(snapshot, match, inquiry, free)
-    if match.installed is None:
-        return inquiry.cold.judge_pull(snapshot, match.engine, free)
-    return _judge_unloaded(snapshot, match, inquiry, free)
 
 
 def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram) -> Verdict:
@@ -118,11 +116,10 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
     unused_s = idle_s(snapshot, engine, copy, inquiry.now, signs)
     in_flight = count_in_flight(engine, busy) if busy else 0
     if wanted is not None and copy.state == "loaded" and context != wanted:
-        verdict = inquiry.cold.judge_reload(snapshot, match, _reload_words(copy, wanted))
-        why = ResidentWhy(TIER_RELOAD, str(verdict.why), NOT_READ, NOT_READ, busy, unused_s)
+        verdict, words = inquiry.cold.judge_reload(snapshot, match, _reload_words(copy, wanted))
         return replace(
             verdict,
-            why=why,
+            why=ResidentWhy(words, NOT_READ, NOT_READ),
             rejections=tuple(rejections),
             busy=busy,
             idle_s=unused_s,
@@ -131,7 +128,7 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
     percent = copy.gpu_percent
     rate = inquiry.knowledge.load_rates.get(snapshot.machine.name)
     tier, start, eta = _judge_copy(engine, copy, percent, busy, rate)
-    why = ResidentWhy(tier, start, percent, context, busy, unused_s)
+    why = ResidentWhy(start, percent, context)
     return Verdict(tier, why, tuple(rejections), eta, None, (), 0.0, (), busy, unused_s, in_flight)
 
 
@@ -208,12 +205,12 @@ def _reload_words(copy: LoadedModel, wanted: int) -> str:
     return f"resident with context {known}, reload for {wanted}"
 
 
-def _judge_unloaded(
+def _refuse_to_load(
     snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, free: FreeVram
 ) -> Verdict | None:
-    """The model lies on the disk, or runs in a cloud; None: it may be loaded."""
-    installed, query = installed_of(match), inquiry.query
-    if installed.remote_host is not None:
+    """The model runs in a cloud, or the caller wants a loaded copy; None: it may be loaded."""
+    installed, query = match.installed, inquiry.query
+    if installed is not None and installed.remote_host is not None:
         host = installed.remote_host.split("://", 1)[-1]
         text = f"remote_model ({host}), never local"
         return Verdict(TIER_OFFLOAD, "remote", (Rejection("remote_model", text),))
@@ -223,12 +220,6 @@ def _judge_unloaded(
             rejections += headroom_rejections(snapshot, query, free)
         return Verdict(TIER_OFFLOAD, "installed", tuple(rejections))
     return None
-
-
-def installed_of(match: Match) -> InstalledModel:
-    """The file of a match that is not loaded."""
-    assert match.installed is not None  # noqa: S101 - the caller asks only for installed models
-    return match.installed
 
 
 def headroom_rejections(snapshot: MachineSnapshot, query: RouteQuery, free: FreeVram) -> list[Rejection]:

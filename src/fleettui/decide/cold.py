@@ -11,7 +11,6 @@ from fleettui.decide.candidates import (
     busy_words,
     count_in_flight,
     gib,
-    installed_of,
     less,
     no_room,
     unknown_room,
@@ -20,11 +19,12 @@ from fleettui.decide.candidates import (
 from fleettui.decide.eta import Eta, estimate_load, evict_cost_s, not_known
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.load_plan import LoadPlan, LoadPlanner
+from fleettui.decide.load_words import say_cold, say_load
 from fleettui.decide.matching import Match
 from fleettui.decide.need import vram_need
 from fleettui.model.busy import find_busy_signs, unused_s
 from fleettui.model.readings import EngineReading, InstalledModel
-from fleettui.model.record import dataclass, replace
+from fleettui.model.record import replace
 from fleettui.model.route import (
     TIER_EVICTS,
     TIER_FITS,
@@ -37,7 +37,7 @@ from fleettui.model.route import (
 )
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown, known_or
-from fleettui.model.vram import FreeVram, has_no_gpu
+from fleettui.model.vram import FreeVram
 
 _MIB = 1 << 20
 
@@ -45,24 +45,31 @@ _MIB = 1 << 20
 class ColdJudge:
     """Judges machines that have the model on their disk, for one query."""
 
-    __slots__ = ("_etas", "_inquiry", "_planner", "_told_needs")
+    __slots__ = ("_donor", "_etas", "_inquiry", "_planner", "_told_needs")
 
     def __init__(self, inquiry: Inquiry) -> None:
         self._inquiry = inquiry
         self._planner = LoadPlanner(inquiry)
         self._told_needs: dict[tuple[int, int], VramNeed] = {}
         self._etas: dict[object, Eta] = {}
+        self._donor: InstalledModel | None = None
 
     def judge(self, options: list[Option]) -> list[Verdict]:
         """Each step takes all of them before the next begins, which is quicker than one by one."""
         works = [self._work_on(snapshot, match.engine) for snapshot, match, _ in options]
         plans = [
-            self._planner.plan(snapshot, match.engine, installed_of(match), free, is_busy=bool(busy))
+            self._planner.plan(snapshot, match.engine, self._file_of(match), free, is_busy=bool(busy))
             for (snapshot, match, free), busy in zip(options, works, strict=True)
         ]
-        return [
+        verdicts = [
             self._judge(snapshot, match, free, busy, plan)
             for (snapshot, match, free), busy, plan in zip(options, works, plans, strict=True)
+        ]
+        if not self._inquiry.query.allow_pull:
+            return verdicts
+        return [
+            self._as_pull(match, verdict) if match.installed is None else verdict
+            for (_, match, _), verdict in zip(options, verdicts, strict=True)
         ]
 
     def _work_on(self, snapshot: MachineSnapshot, engine: EngineReading) -> tuple[str, ...]:
@@ -79,7 +86,7 @@ class ColdJudge:
         plan: Maybe[LoadPlan],
     ) -> Verdict:
         """X of `--min-free-vram` is compared with free - need; with the sum where it spans cards."""
-        engine, query, size_bytes = match.engine, self._inquiry.query, installed_of(match).size_bytes
+        engine, query, size_bytes = match.engine, self._inquiry.query, self._file_of(match).size_bytes
         rejections = []
         if busy and query.avoid_busy:
             rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
@@ -92,7 +99,7 @@ class ColdJudge:
             if query.min_free_vram_mib > 0:
                 rejections.append(Rejection("free_vram", f"free_vram: need unknown, {plan.reason}"))
             eta = self._estimate(size_bytes, rate)
-            unclear = f"installed, {_cold_words(eta)}, need unknown: {plan.reason}"
+            unclear = f"installed, {say_cold(eta)}, need unknown: {plan.reason}"
             return Verdict(TIER_OFFLOAD, unclear, tuple(rejections), eta)
         told = self._told(plan)
         if query.min_free_vram_mib > 0 or plan.verdict == "no":
@@ -101,22 +108,25 @@ class ColdJudge:
         eta = self._estimate(size_bytes, rate, has_evictions=bool(plan.victims))
         if plan.waits:
             eta = not_known("waits for a copy at work")
-        why = ColdWhy(plan, told, eta, plan.is_offload and has_no_gpu(snapshot))
         in_flight = count_in_flight(engine, busy) if busy else 0
         against = tuple(rejections)
         return Verdict(
-            _tier(plan), why, against, eta, told, evicts, cost, plan.gpus, busy, NOT_READ, in_flight
+            _tier(plan), plan, against, eta, told, evicts, cost, plan.gpus, busy, NOT_READ, in_flight
         )
 
-    def judge_reload(self, snapshot: MachineSnapshot, match: Match, reason: str) -> Verdict:
-        """A copy is loaded with another context: it goes first, then the same weights come again."""
+    def judge_reload(self, snapshot: MachineSnapshot, match: Match, reason: str) -> tuple[Verdict, str]:
+        """A copy is loaded with another context: it goes first, then the same weights come again.
+
+        With the reason, to which is added what comes of it.
+        """
         engine, copy = match.engine, match.copy
         assert copy is not None  # noqa: S101 - the caller asks only for resident copies
         rate = self._inquiry.knowledge.load_rates.get(snapshot.machine.name)
         file_bytes = Unknown("not listed") if match.installed is None else match.installed.size_bytes
         plan = self._planner.plan_reload(snapshot, engine, copy, file_bytes)
         if isinstance(plan, Unknown):
-            return Verdict(TIER_RELOAD, reason, eta=estimate_load(copy.size_bytes, rate, is_cached=True))
+            eta = estimate_load(copy.size_bytes, rate, is_cached=True)
+            return Verdict(TIER_RELOAD, reason, eta=eta), reason
         eta = estimate_load(copy.size_bytes, rate, is_cached=True, has_evictions=bool(plan.victims))
         evicts, cost = self._evictions(engine, plan, rate)
         told = self._told(plan)
@@ -124,16 +134,25 @@ class ColdJudge:
             reason += f", partly in RAM then: needs {gib(told.mib)} GiB = {told.basis}"
         elif plan.verdict == "no":
             reason += f", no room for that: needs {gib(told.mib)} GiB = {told.basis}"
-        return Verdict(TIER_RELOAD, reason, (), eta, told, evicts, cost, plan.gpus)
+        return Verdict(TIER_RELOAD, reason, (), eta, told, evicts, cost, plan.gpus), reason
 
-    def judge_pull(self, snapshot: MachineSnapshot, engine: EngineReading, free: FreeVram) -> Verdict:
+    def _as_pull(self, match: Match, verdict: Verdict) -> Verdict:
         """The model has to be fetched first; what is known of it comes from machines that have it."""
-        donor = self._find_donor()
-        size_bytes = donor.size_bytes
+        size_bytes = self._file_of(match).size_bytes
         size = "size not known" if isinstance(size_bytes, Unknown) else f"{size_bytes / 1e9:.1f} GB"
-        verdict = self.judge([(snapshot, Match(engine, None, donor, donor.name), free)])[0]
-        why = f"not installed, pull of {size}, then {str(verdict.why).removeprefix('installed, ')}"
+        then = verdict.why
+        if isinstance(then, LoadPlan):
+            then = say_load(then, self._told(then), verdict.eta)
+        why = f"not installed, pull of {size}, then {str(then).removeprefix('installed, ')}"
         return replace(verdict, tier=TIER_PULL, why=why, eta=not_known("speed of the download"))
+
+    def _file_of(self, match: Match) -> InstalledModel:
+        """What would be loaded: of an engine that has to fetch it, as others have it."""
+        if match.installed is not None:
+            return match.installed
+        if self._donor is None:
+            self._donor = self._find_donor()
+        return self._donor
 
     def _find_donor(self) -> InstalledModel:
         """The asked model as another Ollama has it; the largest, where they differ."""
@@ -211,40 +230,7 @@ class ColdJudge:
         return tuple(evicts), round(cost, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ColdWhy:
-    """Why a copy that has to be loaded has its tier; put into words where somebody reads them."""
-
-    plan: LoadPlan
-    need: VramNeed
-    eta: Eta
-    is_cpu_only: bool
-
-    def __str__(self) -> str:
-        return f"installed, {_cold_words(self.eta)}, {self._place_words()}"
-
-    def _place_words(self) -> str:
-        """What it takes and where it would lie."""
-        plan = self.plan
-        needs = f"needs {gib(self.need.mib)} GiB = {self.need.basis}"
-        if not plan.is_offload:
-            spans = f" on GPUs {', '.join(map(str, plan.gpus))}" if len(plan.gpus) > 1 else ""
-            likely = plan.likely[0].name if plan.likely and not plan.victims else ""
-            return needs + spans + (f"; Ollama may evict {likely} though it fits" if likely else "")
-        if self.is_cpu_only:
-            return f"CPU only, {needs}"
-        rest = f", {plan.ram_bytes / 1024 / _MIB:.1f} GiB of it in main memory" if plan.ram_bytes else ""
-        return f"partly in RAM: {needs}{rest}"
-
-
 def _tier(plan: LoadPlan) -> int:
     if plan.is_offload:
         return TIER_OFFLOAD
     return TIER_EVICTS if plan.victims or plan.waits or plan.verdict == "evictions" else TIER_FITS
-
-
-def _cold_words(eta: Eta) -> str:
-    """`~27 s cold (1.5 GB/s assumed)`."""
-    if isinstance(eta.seconds, Unknown):
-        return f"cold, {eta.words}"
-    return f"~{eta.seconds:.0f} s cold ({eta.text})"

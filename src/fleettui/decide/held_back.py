@@ -24,10 +24,13 @@ def hold_back(
     one of the names `asked`. A lease takes its card, else the freest one with the room, else as much of each
     card as all can give: as Ollama will. Unified memory is one room for all cards.
     """
+    leases = [lease for lease in leases if lease.vram_mib > 0]
+    if not leases:
+        return snapshot
     own = set(map(canonical_name, asked))
     loads: dict[tuple[int, str], Lease] = {}
     for lease in sorted(leases, key=lambda lease: (lease.taken_at, lease.id)):
-        if lease.vram_mib > 0 and lease.model not in own:
+        if lease.model not in own:
             loads.setdefault((lease.port, lease.model), lease)
     wanted = tuple(loads.values())
     if not wanted or snapshot.gpu is None:

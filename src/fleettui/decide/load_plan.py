@@ -7,9 +7,10 @@ has the same answer wherever it is asked. So it is not known on which of several
 
 from __future__ import annotations
 
+from fleettui.decide.eta import Eta
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.model_need import MIB, ContextUse, ModelNeed
-from fleettui.decide.need import Needs
+from fleettui.decide.need import Needs, vram_need
 from fleettui.decide.ollama_forecast import USABLE_PERCENT, Prediction, predict, weigh_prediction
 from fleettui.decide.ollama_use import OllamaUse, find_ollama_use, settings_of
 from fleettui.decide.room import eviction_order, last_uses
@@ -17,12 +18,15 @@ from fleettui.model.busy import find_busy_signs
 from fleettui.model.fit_verdict import FitVerdict
 from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import dataclass
+from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.model.vram import FreeVram, free_on_cards, vram_sum
+from fleettui.model.vram import FreeVram, free_on_cards, has_no_gpu, vram_sum
 
 _SMALLEST_CONTEXT = 4096
-_ON_CARDS = frozenset({"one_gpu", "several_gpus", "evictions"})
+_NO_MEMORY = Unknown("main memory not read")
+_AS_IT_IS = frozenset({"one_gpu", "several_gpus"})
+_ON_CARDS = _AS_IT_IS | {"evictions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,20 @@ class LoadPlan:
     """What would lie in main memory."""
     waits: bool = False
     """The engine keeps no more copies, and all of them work."""
+    is_cpu_only: bool = False
+    """There is no card at all."""
 
     @property
     def is_offload(self) -> bool:
         """The cards have no room for all of it, whatever goes."""
         return self.verdict not in _ON_CARDS
+
+    def words(self, candidate: RouteCandidate) -> str:
+        """Why a copy that would be loaded like that has its tier."""
+        from fleettui.decide.load_words import say_load
+
+        eta = Eta(candidate.eta_s, candidate.eta_basis, candidate.eta_text)
+        return f"installed, {say_load(self, vram_need(self.need, len(self.gpus)), eta)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +76,20 @@ class Space:
 
 def weigh(space: Space, need: ModelNeed) -> tuple[FitVerdict, tuple[int, ...], int, int]:
     """(verdict, cards, how many idle copies go, bytes in main memory)."""
-    joined, alone = space.joined, space.alone
-    least = need.shared_bytes + need.per_gpu_bytes
-    best = joined[0] if joined and not (alone and alone[0] > joined[0]) else alone[0] if alone else None
-    if best is not None and best[0] >= least:
+    joined, alone, per_gpu = space.joined, space.alone, need.per_gpu_bytes
+    wanted = need.shared_bytes + per_gpu
+    best = joined[0] if joined else None
+    if alone and (best is None or alone[0] > best):
+        best = alone[0]
+    if best is not None and best[0] >= wanted:
         return "one_gpu", (-best[1],), 0, 0
-    count, have, wanted = 0, 0, least
+    # Cards take whole layers: on all but one of them part of a layer may stay free.
+    count, have, more = 0, 0, per_gpu + need.layer_bytes
     for free, _ in joined:
         count, have = count + 1, have + free
         if count > 1:
-            wanted = _on_cards(need, count)
-            if have >= wanted and free >= need.per_gpu_bytes:
+            wanted += more
+            if have >= wanted and free >= per_gpu:
                 return "several_gpus", tuple(sorted([-index for _, index in joined[:count]])), 0, 0
     is_single = len(joined) + len(alone) == 1
     if space.idle and (is_single or count > 1):
@@ -83,11 +99,6 @@ def weigh(space: Space, need: ModelNeed) -> tuple[FitVerdict, tuple[int, ...], i
             if have >= wanted:
                 return "evictions", tuple(sorted([-index for _, index in joined or alone])), victims, 0
     return _offload(space, need, is_single)
-
-
-def _on_cards(need: ModelNeed, count: int) -> int:
-    """Cards take whole layers: on all but one of them part of a layer may stay free."""
-    return need.shared_bytes + count * need.per_gpu_bytes + (count - 1) * need.layer_bytes
 
 
 def _offload(space: Space, need: ModelNeed, is_single: bool) -> tuple[FitVerdict, tuple[int, ...], int, int]:
@@ -152,8 +163,8 @@ class LoadPlanner:
         need = basis.need
         if isinstance(need, Unknown):
             return need
-        copies = _copies_on(engine)
-        forced = max(0, len(copies) - basis.use.most_copies(snapshot) + 1) if copies else 0
+        count, idle = _copies_on(engine)
+        forced = max(0, count - basis.use.most_copies(snapshot) + 1) if count else 0
         best, index = free.best_mib, free.best_index
         if (
             not forced
@@ -162,16 +173,18 @@ class LoadPlanner:
             and basis.least_bytes <= best * MIB
         ):
             likely: tuple[LoadedModel, ...] = ()
-            if copies and _is_short(basis, free):
-                likely = tuple(self._idle_copies(snapshot, engine, copies, is_busy)[:1])
+            if idle and _is_short(basis, free):
+                likely = tuple(self._in_order(snapshot, engine, idle, is_busy)[:1])
             return LoadPlan("one_gpu", need, (index,), (), likely)
-        idle = self._idle_copies(snapshot, engine, copies, is_busy) if copies else []
-        verdict, gpus, count, rest = weigh(find_space(snapshot, free, idle), need)
-        victims = tuple(idle[: max(forced, count)])
+        if is_busy or len(idle) > 1:
+            idle = self._in_order(snapshot, engine, idle, is_busy)
+        verdict, gpus, gone, rest = weigh(find_space(snapshot, free, idle), need)
+        victims = tuple(idle[: max(forced, gone)])
         likely = ()
-        if idle and not victims and verdict in ("one_gpu", "several_gpus") and _is_short(basis, free):
+        if idle and not victims and verdict in _AS_IT_IS and _is_short(basis, free):
             likely = tuple(idle[:1])
-        return LoadPlan(verdict, need, gpus, victims, likely, rest, forced > len(idle))
+        is_cpu_only = verdict not in _ON_CARDS and has_no_gpu(snapshot)
+        return LoadPlan(verdict, need, gpus, victims, likely, rest, forced > len(idle), is_cpu_only)
 
     def plan_reload(
         self, snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, file_bytes: Maybe[int]
@@ -182,8 +195,8 @@ class LoadPlanner:
         need = self._needs.find(facts, use.use)
         if isinstance(need, Unknown):
             return need
-        others = [other for other in _copies_on(engine) if other is not copy]
-        idle = [copy, *self._idle_copies(snapshot, engine, others, is_busy=True)]
+        others = [other for other in _copies_on(engine)[1] if other is not copy]
+        idle = [copy, *self._in_order(snapshot, engine, others, is_busy=True)]
         free = free_on_cards(snapshot, () if snapshot.gpu is None else snapshot.gpu.cards)
         verdict, gpus, count, rest = weigh(find_space(snapshot, free, idle), need)
         return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
@@ -209,40 +222,33 @@ class LoadPlanner:
             self._bases[key] = basis
         return basis
 
-    def _idle_copies(
-        self,
-        snapshot: MachineSnapshot,
-        engine: EngineReading,
-        copies: list[LoadedModel],
-        is_busy: bool,
+    def _in_order(
+        self, snapshot: MachineSnapshot, engine: EngineReading, copies: list[LoadedModel], is_busy: bool
     ) -> list[LoadedModel]:
-        """Copies of this engine that may go, in that order. `is_busy`: something on it seems to work."""
+        """Those that do not work, in the order in which they go. `is_busy`: something on the engine does."""
         now = self._inquiry.now
-        idle = [
-            copy
-            for copy in copies
-            if copy.state == "loaded" and not isinstance(copy.vram_bytes, Unknown) and copy.vram_bytes > 0
-        ]
+        idle = copies
         if is_busy:
-            idle = [copy for copy in idle if not find_busy_signs(snapshot, engine, copy, now)]
+            idle = [copy for copy in copies if not find_busy_signs(snapshot, engine, copy, now)]
         if len(idle) > 1:
             used = last_uses((engine,))
-            idle.sort(key=lambda copy: eviction_order(copy, used.get(copy.name, now)))
+            idle = sorted(idle, key=lambda copy: eviction_order(copy, used.get(copy.name, now)))
         return idle
 
 
 def find_space(snapshot: MachineSnapshot, free: FreeVram, idle: list[LoadedModel]) -> Space:
     """Free VRAM of the cards that may be used, and of main memory; that of a unified part counts as VRAM."""
-    ram = Unknown("main memory not read") if snapshot.memory is None else snapshot.memory.free_kib
-    ram = 0 if free.is_unified and free.joined else ram if isinstance(ram, Unknown) else ram * 1024
-    sizes = tuple([size for copy in idle if not isinstance(size := copy.vram_bytes, Unknown)])
-    if len(free.joined) < 2 and not free.alone:
-        return Space(free.joined, (), sizes, ram)
-    return Space(_freest_first(free.joined), _freest_first(free.alone), sizes, ram)
-
-
-def _freest_first(cards: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    return tuple(sorted(cards, reverse=True))
+    memory, joined, alone = snapshot.memory, free.joined, free.alone
+    ram: Maybe[int] = 0
+    if not (free.is_unified and joined):
+        ram = _NO_MEMORY if memory is None else memory.free_kib
+        ram = ram if isinstance(ram, Unknown) else ram * 1024
+    sizes = tuple([size for copy in idle if not isinstance(size := copy.vram_bytes, Unknown)]) if idle else ()
+    if len(joined) > 1:
+        joined = tuple(sorted(joined, reverse=True))
+    if len(alone) > 1:
+        alone = tuple(sorted(alone, reverse=True))
+    return Space(joined, alone, sizes, ram)
 
 
 def _total_mib(snapshot: MachineSnapshot) -> object:
@@ -255,11 +261,17 @@ def _total_mib(snapshot: MachineSnapshot) -> object:
     return total or snapshot.machine.name
 
 
-def _copies_on(engine: EngineReading) -> list[LoadedModel]:
-    """Copies that an Ollama has to reckon with; other engines make no room for a model."""
-    if engine.kind != "ollama" or not engine.loaded or isinstance(engine.loaded, Unknown):
-        return []
-    return [copy for copy in engine.loaded if copy.state != "stopping"]
+def _copies_on(engine: EngineReading) -> tuple[int, list[LoadedModel]]:
+    """How many copies an Ollama has to reckon with, and those in VRAM; other engines make no room."""
+    count, held = 0, []
+    if engine.kind == "ollama" and not isinstance(engine.loaded, Unknown):
+        for copy in engine.loaded:
+            if copy.state != "stopping":
+                count += 1
+                size = copy.vram_bytes
+                if copy.state == "loaded" and not isinstance(size, Unknown) and size > 0:
+                    held.append(copy)
+    return count, held
 
 
 def _is_short(basis: _Basis, free: FreeVram) -> bool:

@@ -43,9 +43,9 @@ class Match:
 
 def is_usable_engine(engine: EngineReading) -> bool:
     """True when the engine answered with what it has loaded or installed."""
-    if not engine.is_answering:
+    if isinstance(engine.loaded, Unknown) and isinstance(engine.installed, Unknown):
         return False
-    return not (isinstance(engine.loaded, Unknown) and isinstance(engine.installed, Unknown))
+    return engine.state == "ok" or engine.is_answering
 
 
 class Asked:
@@ -120,7 +120,11 @@ class Asked:
 
     def find_among(self, models: Collection[Listed], kind: str) -> list[tuple[int, str, Listed]]:
         """(rank, name to call it by, model) of those that are the asked one, in their order."""
-        return self._among_ollama_s(models) if kind == "ollama" else self._among_ids(models, kind)
+        if kind != "ollama":
+            return self._among_ids(models, kind)
+        skipped = self._skipped
+        likely = [model for model in models if model.name not in skipped]
+        return self._among_ollama_s(likely) if likely else []
 
     def relatives_among(self, models: Collection[InstalledModel]) -> list[str]:
         """Names of the same family: the model with another tag."""
@@ -131,10 +135,9 @@ class Asked:
         self._strangers |= names - found
         return list(found)
 
-    def _among_ollama_s(self, models: Collection[Listed]) -> list[tuple[int, str, Listed]]:
-        skipped = self._skipped
+    def _among_ollama_s(self, models: list[Listed]) -> list[tuple[int, str, Listed]]:
         found: list[tuple[int, str, Listed]] = []
-        for model in [model for model in models if model.name not in skipped]:
+        for model in models:
             rank = self.rank_on_ollama(model.name)
             if rank is not None:
                 found.append((rank, model.name, model))
@@ -180,16 +183,17 @@ def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
     digest share one runner, and `/api/ps` lists only the tag that loaded it. Then names by their rank; of
     equal ones, which only the catalog has, a resident one comes first.
     """
-    installed = () if isinstance(engine.installed, Unknown) else engine.installed
+    kind = engine.kind
     loaded = () if isinstance(engine.loaded, Unknown) else engine.loaded
-    on_disk = asked.find_among(installed, engine.kind)
-    running = asked.find_among([copy for copy in loaded if copy.state != "stopping"], engine.kind)
+    on_disk = [] if isinstance(engine.installed, Unknown) else asked.find_among(engine.installed, kind)
+    running = asked.find_among(loaded, kind) if loaded else []
+    if running:
+        running = asked.find_among([copy for copy in loaded if copy.state != "stopping"], kind)
+        running.sort(key=_rank)
+    elif not on_disk:
+        return None
     if len(on_disk) > 1:
         on_disk.sort(key=_rank_locally)
-    if len(running) > 1:
-        running.sort(key=_rank)
-    if not on_disk and not running:
-        return None
     if on_disk and loaded and not (running and running[0][0] < on_disk[0][0]):
         shared = _copy_with_digest(engine, on_disk, on_disk[0][0])
         if shared is not None:

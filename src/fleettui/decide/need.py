@@ -8,7 +8,7 @@ from fleettui.decide.natural import natural_key
 from fleettui.decide.ollama_use import copy_settings
 from fleettui.model.catalog import CatalogModel
 from fleettui.model.model_shape import NOT_TOLD
-from fleettui.model.readings import LoadedModel
+from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.route import VramNeed
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
@@ -76,7 +76,7 @@ class Needs:
 
 def seen_copies(fleet: FleetSnapshot, digest: str) -> tuple[SeenCopy, ...]:
     """Copies of these weights that lie on GPUs whole somewhere in the fleet, the largest first."""
-    found: dict[tuple[int, int], tuple[MachineSnapshot, SeenCopy]] = {}
+    found: dict[tuple[int, int], tuple[MachineSnapshot, EngineReading]] = {}
     for snapshot in fleet.machines:
         for engine in snapshot.engines:
             if isinstance(engine.loaded, Unknown):
@@ -84,27 +84,31 @@ def seen_copies(fleet: FleetSnapshot, digest: str) -> tuple[SeenCopy, ...]:
             for copy in engine.loaded:
                 if copy.digest != digest:
                     continue
-                seen = _as_seen(snapshot, engine.port, copy)
-                if seen is None:
-                    continue
-                key = (seen.vram_bytes, seen.context)
-                before = found.get(key)
-                if before is None or natural_key(snapshot.name) < natural_key(before[0].name):
-                    found[key] = (snapshot, seen)
-    ranked = sorted((seen for _, seen in found.values()), key=lambda seen: (-seen.vram_bytes, -seen.context))
-    return tuple(ranked[:_SEEN_KEPT])
+                key = _size_of(copy)
+                before = None if key is None else found.get(key)
+                if key is not None and (
+                    before is None or natural_key(snapshot.name) < natural_key(before[0].name)
+                ):
+                    found[key] = snapshot, engine
+    largest = sorted(found, reverse=True)[:_SEEN_KEPT]
+    return tuple([_as_seen(*found[key], *key) for key in largest])
 
 
-def _as_seen(snapshot: MachineSnapshot, port: int, copy: LoadedModel) -> SeenCopy | None:
-    """What a copy tells of its weights; None where it is partly in RAM, or nothing is told."""
+def _size_of(copy: LoadedModel) -> tuple[int, int] | None:
+    """(VRAM, context) of a copy that tells what its weights take; None where it is partly in RAM, or nothing
+    is told."""
     vram, context = copy.vram_bytes, copy.context
     if copy.engine != "ollama" or copy.state != "loaded" or copy.gpu_percent != 100:
         return None
     if isinstance(vram, Unknown) or isinstance(context, Unknown) or vram <= 0:
         return None
-    parallel, types = copy_settings(snapshot, port)
-    gpus = _fewest_cards(snapshot, vram)
-    return SeenCopy(vram, context, parallel, types, gpus, snapshot.name)
+    return vram, context
+
+
+def _as_seen(snapshot: MachineSnapshot, engine: EngineReading, vram_bytes: int, context: int) -> SeenCopy:
+    parallel, types = copy_settings(snapshot, engine.port)
+    gpus = _fewest_cards(snapshot, vram_bytes)
+    return SeenCopy(vram_bytes, context, parallel, types, gpus, snapshot.name)
 
 
 def _fewest_cards(snapshot: MachineSnapshot, vram_bytes: int) -> int:

@@ -39,7 +39,7 @@ from fleettui.model.route import (
 )
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.model.vram import FreeVram, free_vram
+from fleettui.model.vram import FreeVram, free_on_cards, free_vram
 
 TYPE_CHECKING = False
 
@@ -77,7 +77,9 @@ def decide_route(
     candidates = []
     for contender, free in zip(contenders, rooms, strict=True):
         snapshot, matches, against, age_s, leases, is_without = contender
-        match, verdict = _best([(match, next(verdicts)) for match in matches])
+        match, verdict = matches[0], next(verdicts)
+        if len(matches) > 1:
+            match, verdict = _best([(match, verdict), *[(other, next(verdicts)) for other in matches[1:]]])
         if against or verdict.rejections:
             refused.append(Refused(snapshot, (*against, *verdict.rejections), age_s, True, is_without))
         else:
@@ -133,7 +135,7 @@ def _sift(
     refused: list[Refused] = []
     for snapshot, (found, is_complete) in zip(inquiry.fleet.machines, finds, strict=True):
         against = operator_rejections(snapshot, query, now)
-        distrust = trust_rejection(snapshot)
+        distrust = None if snapshot.trust == "approved" else trust_rejection(snapshot)
         if distrust is not None:
             refused.append(Refused(snapshot, (distrust, *against), None, False, False))
             continue
@@ -202,13 +204,14 @@ def _absence(
 
 def _fresh_free_vram(snapshot: MachineSnapshot, now: float, limit_s: float) -> FreeVram:
     """Free VRAM, Unknown when the GPU reading is stale: an old figure decides nothing."""
-    status = snapshot.sources.get("gpu")
-    if status is not None and status.read_at is not None and now - status.read_at > limit_s:
-        if snapshot.gpu is not None and not snapshot.gpu.cards:
-            return free_vram(snapshot)
+    gpu, status = snapshot.gpu, snapshot.sources.get("gpu")
+    has_cards = gpu is None or bool(gpu.cards)
+    if has_cards and status is not None and status.read_at is not None and now - status.read_at > limit_s:
         unknown = Unknown(f"GPU data {now - status.read_at:.0f} s old")
         return FreeVram(unknown, None, unknown)
-    return free_vram(snapshot)
+    if gpu is None or gpu.is_stale or not gpu.cards:
+        return free_vram(snapshot)
+    return free_on_cards(snapshot, gpu.cards)
 
 
 def _pulled(snapshot: MachineSnapshot, inquiry: Inquiry) -> Match | None:
@@ -224,8 +227,6 @@ def _pulled(snapshot: MachineSnapshot, inquiry: Inquiry) -> Match | None:
 
 def _best(judged: list[tuple[Match, Verdict]]) -> tuple[Match, Verdict]:
     """The engine of the machine that would serve best; without any, the one nearest to it."""
-    if len(judged) == 1:
-        return judged[0]
     return min(judged, key=lambda item: (len(item[1].rejections), item[1].tier))
 
 
@@ -250,7 +251,7 @@ def _candidate(
         url,
         match.engine.kind,
         verdict.tier,
-        f"{verdict.why}, as {match.name}" if match.is_by_catalog else verdict.why,
+        verdict.why,
         match.name or query.model,
         free.sum_mib if is_sum else free.best_mib,
         None if is_sum else free.best_index,
@@ -269,6 +270,7 @@ def _candidate(
         leases,
         verdict.evict_cost_s,
         verdict.in_flight,
+        match.is_by_catalog,
     )
 
 

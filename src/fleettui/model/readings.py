@@ -91,6 +91,8 @@ class MemoryReading:
     @property
     def free_kib(self) -> Maybe[int]:
         """For placement: min(MemAvailable, limit - what counts against it), never below 0."""
+        if not self.limits:
+            return self.available_kib
         limit = self.limit
         if limit is None:
             return self.available_kib

@@ -7,6 +7,8 @@ from fleettui.model.machine import EngineKind
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe
 
+TYPE_CHECKING = False
+
 FreeScope = Literal["gpu", "host"]
 
 RejectCode = Literal[
@@ -127,6 +129,16 @@ class Eviction:
     vram_mib: Maybe[int] = NOT_READ
 
 
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Why(Protocol):
+        """Why a machine has its tier: what the candidate does not tell itself."""
+
+        def words(self, candidate: RouteCandidate) -> str:
+            """The reason, in the operator's words."""
+
+
 EtaBasis = Literal["resident", "measured", "assumed", "not known"]
 
 
@@ -141,8 +153,8 @@ class RouteCandidate:
     """Base URL of the engine."""
     engine: EngineKind
     tier: int
-    why: object
-    """Why this tier: `str` puts the words together."""
+    why: Why | str
+    """Why this tier; put into words where somebody reads `reason`: most candidates are only ranked."""
     model: str
     """The model's name on that machine."""
     free_mib: Maybe[int] = NOT_READ
@@ -175,6 +187,8 @@ class RouteCandidate:
     """Seconds that others are likely to wait for what is evicted."""
     in_flight: int = 0
     """Requests in work and queued where the engine counts them, else the number of signs of work."""
+    is_by_catalog: bool = False
+    """Only the catalog says that the model of that name is the asked one."""
 
     @property
     def address(self) -> str:
@@ -184,7 +198,8 @@ class RouteCandidate:
     @property
     def reason(self) -> str:
         """Why this tier, in the operator's words."""
-        return str(self.why)
+        words = self.why if isinstance(self.why, str) else self.why.words(self)
+        return f"{words}, as {self.model}" if self.is_by_catalog else words
 
     @property
     def is_resident(self) -> bool:
