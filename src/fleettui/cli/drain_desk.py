@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from fleettui.cli import diagnostics, output
-from fleettui.cli.colors import paint
+from fleettui.cli.drain_talk import DrainTalk
 from fleettui.cli.errors import (
     EXIT_NEGATIVE,
     EXIT_NO_TELEMETRY,
@@ -24,27 +24,20 @@ from fleettui.config.machine_folder import load_machines
 from fleettui.fleet.drain.desk import DrainDesk, DrainError
 from fleettui.fleet.service import FleetService
 from fleettui.fleet.until import parse_until
-from fleettui.model.clock import hh_mm_ss
-from fleettui.model.drain import CopyProgress, DrainStatus
-from fleettui.view.cells import Cells, fit_cells, width_of
+from fleettui.model.drain import DrainStatus
 from fleettui.view.drain_document import off_document, one_status_document, status_document
-from fleettui.view.drain_status import ended_text, progress_text
-from fleettui.view.glyphs import UNICODE, Glyphs, glyphs_of
+from fleettui.view.drain_status import ended_text
 from fleettui.view.text import clean
 from fleettui.view.units import count
 
 ANSWERS_S = 10.0
 """How long machines are waited for before a drain is planned by what is known."""
-LOOK_S = 1.0
-NOTE_EACH_S = 10.0
-"""How often a copy is told of again whose state stays."""
 _EXIT_CODES = {
     "unknown_name": EXIT_UNKNOWN_NAME,
     "no_data": EXIT_NO_TELEMETRY,
     "no_drain": EXIT_NEGATIVE,
     "changed_meanwhile": EXIT_NEGATIVE,
 }
-_SIGNS = f"{UNICODE.dash}{UNICODE.ellipsis}"
 
 
 @asynccontextmanager
@@ -96,20 +89,6 @@ def read_until(text: str | None, now: float) -> float | None:
         raise CommandError(f"--until: {error}") from None
 
 
-def refuse_readonly(folders: Folders, what: str) -> None:
-    """Raises CommandError with --readonly."""
-    if folders.is_readonly:
-        raise CommandError(f"--readonly (or `readonly:` of the settings) refuses {what}")
-
-
-def check_machines(names: Iterable[str], folders: Folders, also: Iterable[str] = ()) -> None:
-    """Raises CommandError for the first name that neither a file declares nor `also` has."""
-    files, known = load_machines(folders.machines_dir), set(also)
-    for name in names:
-        if files.find(name) is None and name not in known:
-            raise unknown_name(name, files, folders.machines_dir, known, "nothing was done")
-
-
 def command_error(error: DrainError, folders: Folders, note: str) -> CommandError:
     """What the desk refused, with its exit code."""
     if error.kind == "unknown_name":
@@ -117,70 +96,20 @@ def command_error(error: DrainError, folders: Folders, note: str) -> CommandErro
     return CommandError(error.text, exit_code=_EXIT_CODES.get(error.kind, EXIT_USAGE))
 
 
-class DrainTalk:
-    """What is said while drains go on: a line on stderr for each copy whose state changes."""
+async def follow(desk: DrainDesk, names: Sequence[str], talk: DrainTalk) -> None:
+    """Tell changes until it is cancelled."""
+    while True:
+        await tell_changes(desk, names, talk)
+        await talk.wait()
 
-    def __init__(self, folders: Folders) -> None:
-        self._has_color = folders.appearance.has_color
-        told = folders.appearance.glyphs
-        self.glyphs: Glyphs = glyphs_of(told or ("" if output.can_encode(_SIGNS) else "ascii"))
-        self._has_news = asyncio.Event()
-        self._told: dict[tuple[str, str, str, int, str], tuple[object, str, float]] = {}
 
-    def print_lines(self, lines: Iterable[Cells]) -> None:
-        """On stdout, with colours on a terminal."""
-        has_color = output.is_terminal() and self._has_color
-        output.write_lines(paint(line, has_color=has_color) for line in lines)
-
-    def painted(self, lines: Iterable[Cells], width: int) -> list[str]:
-        """For a block on the terminal: none wider than `width`."""
-        return [
-            paint(line if width_of(line) <= width else fit_cells(line, width), has_color=self._has_color)
-            for line in lines
-        ]
-
-    def say_lines(self, lines: Iterable[Cells]) -> None:
-        """On stderr, with colours on a terminal."""
-        has_color = diagnostics.is_terminal() and self._has_color
-        diagnostics.say(*(paint(line, has_color=has_color) for line in lines))
-
-    def note(self, _: str = "") -> None:
-        """Something went on."""
-        self._has_news.set()
-
-    async def wait(self) -> None:
-        """Until something went on, or it is time to look all the same."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_S):
-                await self._has_news.wait()
-        self._has_news.clear()
-
-    async def follow(self, desk: DrainDesk, names: Sequence[str]) -> None:
-        """Tell changes until it is cancelled."""
-        while True:
-            await self.tell_changes(desk, names)
-            await self.wait()
-
-    async def tell_changes(self, desk: DrainDesk, names: Sequence[str]) -> None:
-        """What is new since the last call. A desk that cannot be read now is asked again later."""
-        for name in names:
-            with suppress(DrainError):
-                status = await desk.status(name)
-                for copy in status.copies if status is not None else ():
-                    self.tell(name, copy)
-
-    def tell(self, name: str, copy: CopyProgress) -> None:
-        """A line where its state is another one; where only its text is, not too often."""
-        now, step = time.time(), (copy.state, copy.target, copy.since)
-        before = self._told.get((name, *copy.copy.key))
-        if before is not None and before[0] == step:
-            if before[1] == copy.text or now - before[2] < NOTE_EACH_S:
-                return
-        elif before is None and copy.state == "pending" and not copy.text:
-            return
-        self._told[(name, *copy.copy.key)] = (step, copy.text, now)
-        moment = hh_mm_ss(now + time.localtime(now).tm_gmtoff)
-        diagnostics.say(f"{moment} {progress_text(name, copy)}")
+async def tell_changes(desk: DrainDesk, names: Sequence[str], talk: DrainTalk) -> None:
+    """What is new since the last call. A desk that cannot be read now is asked again later."""
+    for name in names:
+        with suppress(DrainError):
+            status = await desk.status(name)
+            for copy in status.copies if status is not None else ():
+                talk.tell(name, copy)
 
 
 def finish(names: Sequence[str], ended: Sequence[DrainStatus | None], *, is_json: bool) -> int:

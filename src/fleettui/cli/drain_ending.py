@@ -9,15 +9,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fleettui.cli import diagnostics, output
-from fleettui.cli.drain_desk import (
-    DrainTalk,
-    check_machines,
-    command_error,
-    opened_desk,
-    refuse_readonly,
-    wait_for_answers,
-)
+from fleettui.cli.drain_desk import command_error, opened_desk, wait_for_answers
 from fleettui.cli.drain_status import load_statuses
+from fleettui.cli.drain_talk import DrainTalk, check_machines, refuse_readonly
 from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.serving import run_serving

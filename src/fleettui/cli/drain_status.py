@@ -7,12 +7,10 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 
 from fleettui.cli import output
-from fleettui.cli.drain_desk import DrainTalk, check_machines, command_error, opened_desk
+from fleettui.cli.drain_talk import DrainTalk, check_machines
 from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.live import LiveBlock
-from fleettui.cli.serving import run_serving
-from fleettui.fleet.drain.desk import DrainError
 from fleettui.model.drain import DrainStatus
 from fleettui.model.record import replace
 from fleettui.model.snapshot import DrainFlag, FleetSnapshot
@@ -40,8 +38,13 @@ def status_command(arguments: Namespace) -> int:
         _print(found, folders, arguments, has_journal=len(names) == 1)
         return EXIT_OK
     names = tuple(name for name, _ in found)
+    from fleettui.cli.serving import run_serving
+
     if folders.is_readonly:
         return run_serving(_watch(folders, names, arguments))
+    from fleettui.cli.drain_desk import command_error
+    from fleettui.fleet.drain.desk import DrainError
+
     try:
         return run_serving(_follow(folders, names, arguments))
     except DrainError as error:
@@ -115,6 +118,8 @@ def _lines(found: Found, now: float, talk: DrainTalk, *, has_journal: bool = Fal
 
 async def _follow(folders: Folders, names: tuple[str, ...], arguments: Namespace) -> int:
     """Work on what nobody works on, and show all of it."""
+    from fleettui.cli.drain_desk import opened_desk
+
     async with opened_desk(folders, "drain status --follow") as (service, desk):
         screen = _Screen(folders, arguments)
         leave = desk.subscribe(screen.talk.note)

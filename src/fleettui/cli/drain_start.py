@@ -1,0 +1,172 @@
+"""`fleettui drain start`: shows what would be done, asks, and works on it in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+
+from fleettui.cli import diagnostics, output
+from fleettui.cli.drain_desk import (
+    command_error,
+    finish,
+    follow,
+    opened_desk,
+    read_until,
+    tell_changes,
+    wait_for_answers,
+)
+from fleettui.cli.drain_talk import DrainTalk, check_machines, refuse_readonly
+from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_NO_TELEMETRY, EXIT_OK, CommandError
+from fleettui.cli.folders import Folders, resolve_folders
+from fleettui.cli.serving import run_serving
+from fleettui.fleet.drain.desk import DrainDesk, DrainError
+from fleettui.model.drain import DrainOptions, DrainPlan
+from fleettui.view.cells import Cells
+from fleettui.view.drain_document import preview_document
+from fleettui.view.drain_text import consequence_text, preview_lines, refused_text
+from fleettui.view.text import clean
+from fleettui.view.units import count
+
+
+def start_command(arguments: Namespace) -> int:
+    """Preview, ask, start, tell how it goes."""
+    folders = resolve_folders(arguments)
+    names = tuple(dict.fromkeys(arguments.names))
+    if not arguments.dry_run:
+        refuse_readonly(folders, "drain start")
+        if not (arguments.reason or "").strip():
+            raise CommandError("a drain wants its reason: add --reason TEXT, or look first: --dry-run", _SEE)
+        if not arguments.yes and not diagnostics.can_ask():
+            raise CommandError(
+                "drain start asks for the machine's name on a terminal; here is none: add --yes",
+                "what it would do: --dry-run",
+            )
+    check_machines((*names, *arguments.to), folders)
+    until = read_until(arguments.until, time.time())
+    try:
+        return run_serving(_start(folders, names, arguments, until))
+    except DrainError as error:
+        raise command_error(error, folders, "nothing was started") from None
+
+
+_SEE = "see: fleettui drain start --help"
+
+
+def options_of(arguments: Namespace) -> DrainOptions:
+    """What the command line allows."""
+    return DrainOptions(
+        allow_pull=arguments.allow_pull,
+        accept_degraded=arguments.accept_degraded,
+        keeps_context=arguments.keep_context,
+        idle_wait_s=arguments.idle_wait,
+        deadline_s=arguments.deadline,
+        probes=arguments.probe,
+        forced=tuple(dict.fromkeys(arguments.forced)),
+        targets=tuple(dict.fromkeys(arguments.to)),
+        serial=arguments.serial,
+        skips=tuple(dict.fromkeys(arguments.skip)),
+    )
+
+
+async def _start(folders: Folders, names: tuple[str, ...], arguments: Namespace, until: float | None) -> int:
+    options, talk = options_of(arguments), DrainTalk(folders)
+    async with opened_desk(folders, "drain") as (service, desk):
+        await wait_for_answers(service)
+        plans = await desk.preview(names, options)
+        now = time.time()
+        blind = [plan for plan in plans if plan.problem]
+        if arguments.dry_run:
+            code = EXIT_NO_TELEMETRY if blind else EXIT_OK
+            if arguments.json:
+                output.write_document(
+                    preview_document(plans, options, now, reason=arguments.reason, exit_code=code)
+                )
+            else:
+                talk.print_lines(_preview(plans, arguments, now, output.terminal_width(), talk))
+                _say_hints(plans, options)
+            return code
+        if not arguments.json or not arguments.yes:
+            talk.say_lines(_preview(plans, arguments, now, diagnostics.terminal_width(), talk))
+        _check(plans, options, blind)
+        if not arguments.yes:
+            await _ask(names, plans)
+        await desk.start(names, arguments.reason, options, until=until)
+        return await _work(desk, names, arguments, talk)
+
+
+def _preview(
+    plans: tuple[DrainPlan, ...], arguments: Namespace, now: float, width: int | None, talk: DrainTalk
+) -> list[Cells]:
+    lines: list[Cells] = []
+    for number, plan in enumerate(plans):
+        lines += [()] if number else []
+        lines += preview_lines(plan, arguments.reason or "", now, width, talk.glyphs)
+    return lines
+
+
+def _check(plans: tuple[DrainPlan, ...], options: DrainOptions, blind: list[DrainPlan]) -> None:
+    """Raises CommandError where the operator's word is missing, or nobody knows what to do."""
+    if blind:
+        raise CommandError(
+            "; ".join(f"{clean(plan.machine)}: {clean(plan.problem)}" for plan in blind),
+            "nothing was started: what is loaded there is not known",
+            "to keep it out of routing meanwhile: fleettui maintenance on "
+            + " ".join(clean(plan.machine) for plan in blind),
+            exit_code=EXIT_NO_TELEMETRY,
+        )
+    refused = [line for plan in plans for line in plan.refused(options)]
+    if refused:
+        words = dict.fromkeys(line.drain_class.replace("_", "-") for line in refused)
+        raise CommandError(
+            f"refused: {refused_text(refused)}; nothing was started",
+            f"to go on all the same: {' '.join(f'--force-class {word}' for word in words)}",
+            exit_code=EXIT_NEGATIVE,
+        )
+
+
+def _say_hints(plans: tuple[DrainPlan, ...], options: DrainOptions) -> None:
+    """What `drain start` would want beside what was given."""
+    refused = [line for plan in plans for line in plan.refused(options)]
+    if refused:
+        words = dict.fromkeys(line.drain_class.replace("_", "-") for line in refused)
+        diagnostics.say(f"start would want {' '.join(f'--force-class {word}' for word in words)}")
+    for drain_class, is_allowed, option in (
+        ("degraded", options.accept_degraded, "--accept-degraded"),
+        ("pull", options.allow_pull, "--allow-pull"),
+    ):
+        lines = [line for plan in plans for line in plan.copies if line.drain_class == drain_class]
+        if lines and not is_allowed:
+            told = count(len(lines), "copy stays", "copies stay")
+            diagnostics.say(f"{told} where they are without {option}: {refused_text(lines)}")
+
+
+async def _ask(names: tuple[str, ...], plans: tuple[DrainPlan, ...]) -> None:
+    """The typed names, or CommandError."""
+    diagnostics.say("", *(f"{consequence_text(plan)}." for plan in plans))
+    wanted = " ".join(names)
+    what = "type its name" if len(names) == 1 else "type their names"
+    answer = await diagnostics.ask_in_loop(f"To start, {what} ({clean(wanted)}): ")
+    if answer.split() != list(names):
+        raise CommandError("not started: that was not the name", exit_code=EXIT_NEGATIVE)
+
+
+async def _work(desk: DrainDesk, names: tuple[str, ...], arguments: Namespace, talk: DrainTalk) -> int:
+    """Until each of these drains has ended; Ctrl+C leaves them to whoever goes on."""
+    told = clean(" ".join(names))
+    leave = desk.subscribe(talk.note)
+    follower = asyncio.create_task(follow(desk, names, talk))
+    try:
+        ended = [await desk.wait(name) for name in names]
+    except asyncio.CancelledError:
+        diagnostics.say(
+            f"{told}: left as it stands; a load under way is given up, nothing is lost by that",
+            f"it takes no requests; a dashboard goes on with it, or: fleettui drain status {told} --follow",
+            f"to end it: fleettui drain cancel {told}",
+        )
+        raise
+    finally:
+        follower.cancel()
+        leave()
+    await tell_changes(desk, names, talk)
+    return finish(names, ended, is_json=arguments.json)
