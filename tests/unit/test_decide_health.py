@@ -22,6 +22,7 @@ from builders import (
 )
 from fleettui.decide.health import judge_health
 from fleettui.model.gpu import GpuFault, GpuProblem, GpuReading
+from fleettui.model.machine import EngineEndpoint
 from fleettui.model.readings import DisksReading, DiskUse
 from fleettui.model.snapshot import LinkStatus, MachineSnapshot, SourceStatus
 from fleettui.model.unknown import Unknown
@@ -380,3 +381,28 @@ def test_trust_comes_before_everything() -> None:
 def test_partial_offload_needs_a_whole_percent() -> None:
     nearly = make_copy(gib=10, vram_bytes=10 * GIB - 1)
     assert texts(make_snapshot(loaded=[nearly])) == []
+
+
+def test_an_engine_that_is_down_and_holds_vram_may_be_starting() -> None:
+    endpoints = (EngineEndpoint("vllm", 8000),)
+    engine = make_engine(kind="vllm", port=8000, state="down", error="connection refused", loaded=())
+    server = make_process(pid=77, gib=30.5, name="VLLM::EngineCore", command="VLLM::EngineCore")
+    machine = make_machine(engines=endpoints)
+    snapshot = make_snapshot(machine=machine, engines=(engine,), processes=(server,))
+    assert (
+        "degraded",
+        "vLLM on port 8000 does not answer: connection refused; process 77 holds 30.5 GiB of VRAM: "
+        "starting, or down",
+    ) in texts(snapshot)
+    other = make_engine(kind="vllm", port=8001)
+    said = [text for _, text in texts(replace(snapshot, engines=(engine, other)))]
+    assert "vLLM on port 8000 does not answer: connection refused" in said, "it may be the other one's"
+
+
+def test_an_engine_that_works_on_nothing_while_requests_are_queued() -> None:
+    engine = make_engine(kind="sglang", port=30000, running=0, waiting=40, stalled_since=NOW - 32)
+    assert ("note", "SGLang on port 30000: 0 running with 40 queued for 32 s: stuck?") in texts(
+        make_snapshot(engines=(engine,))
+    )
+    early = replace(engine, stalled_since=NOW - 4)
+    assert not [text for _, text in texts(make_snapshot(engines=(early,))) if "stuck" in text]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from fleettui.decide.engine_words import engine_title, engine_trouble
 from fleettui.decide.lateness import LATE_LIMIT_S
+from fleettui.decide.stall import stall_text
 from fleettui.model.clock import day_and_time
 from fleettui.model.engines import ENGINE_TITLES
+from fleettui.model.gpu_users import engine_kind_of
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.snapshot import MachineSnapshot, Reason, SourceStatus
 from fleettui.model.unknown import Unknown
@@ -27,7 +29,7 @@ def engine_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | No
     seen: set[str] = set()
     for engine in snapshot.engines:
         seen |= {engine.kind, f"{engine.kind}:{engine.port}"}
-        reason = _state_reason(engine)
+        reason = _state_reason(snapshot, engine, now)
         if reason is None:
             status = engine_status(snapshot, engine)
             reason = _status_reason(engine_title(engine.kind, engine.port), status, now, utc_offset_s)
@@ -44,8 +46,11 @@ def engine_reasons(snapshot: MachineSnapshot, now: float, utc_offset_s: int | No
     return reasons
 
 
-def _state_reason(engine: EngineReading) -> Reason | None:
+def _state_reason(snapshot: MachineSnapshot, engine: EngineReading, now: float) -> Reason | None:
     if engine.state == "ok":
+        stall = stall_text(engine, now)
+        if stall:
+            return Reason("note", "engine_stuck", f"{engine_title(engine.kind, engine.port)}: {stall}")
         if engine.error is None:
             return None
         return Reason("note", "engine_partly", f"{engine_title(engine.kind, engine.port)}: {engine.error}")
@@ -53,7 +58,23 @@ def _state_reason(engine: EngineReading) -> Reason | None:
         return Reason("note", "engine_busy", engine_trouble(engine))
     if engine.state == "loading":
         return Reason("note", "engine_loading", engine_trouble(engine))
-    return Reason("degraded", f"engine_{engine.state}", engine_trouble(engine))
+    text = engine_trouble(engine)
+    if engine.state == "down":
+        text += _process_text(snapshot, engine)
+    return Reason("degraded", f"engine_{engine.state}", text)
+
+
+def _process_text(snapshot: MachineSnapshot, engine: EngineReading) -> str:
+    """What its processes hold meanwhile: a large model takes minutes to load before the port opens."""
+    others = [other for other in snapshot.engines if other.kind == engine.kind and other is not engine]
+    if snapshot.processes is None or any(other.is_answering for other in others):
+        return ""  # they may be the other's
+    mine = [one for one in snapshot.processes.processes if engine_kind_of(one) == engine.kind]
+    held = [one.used_mib for one in mine if not isinstance(one.used_mib, Unknown)]
+    if not held or not sum(held):
+        return ""
+    pids = ", ".join(str(pid) for pid in dict.fromkeys(one.pid for one in mine))
+    return f"; process {pids} holds {sum(held) / 1024:.1f} GiB of VRAM: starting, or down"
 
 
 def _status_reason(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fleettui.decide.copy_uses import note_uses
 from fleettui.decide.longest_context import fill_longest_contexts
+from fleettui.decide.stall import note_stall
 from fleettui.fleet.engine_key import NO_KEY, EngineKey
 from fleettui.fleet.source_record import SourceRecord
 from fleettui.model.machine import EngineEndpoint
@@ -97,6 +98,7 @@ class EngineRecord:
         if self.key is not NO_KEY:
             reading = self._name_key(reading)
         reading = note_uses(reading, before, now, self.source.read_at)
+        reading = note_stall(reading, before, now)
         reading = fill_longest_contexts(reading, self.longest_contexts)
         if reading == before:
             reading = before

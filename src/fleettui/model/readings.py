@@ -370,6 +370,8 @@ class EngineReading:
     """None where the engine counts nothing more."""
     uses: tuple[CopyUse, ...] = ()
     """Of the copies whose last use is known; the same object while nothing of it changes."""
+    stalled_since: float | None = None
+    """Epoch seconds from which on requests are queued and none is in work; None: that is not so."""
 
     @property
     def is_answering(self) -> bool:
