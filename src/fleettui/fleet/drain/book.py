@@ -25,6 +25,7 @@ from fleettui.store.drains import (
     change_drain,
     load_drain,
     load_drains,
+    load_journal,
     release_lock,
     save_copies,
     take_lock,
@@ -80,6 +81,13 @@ class DrainBook:
             return tuple([status for status in found if status is not None])
 
         return await self._call(load)
+
+    async def load_journal(self, drain: Drain) -> tuple[JournalEntry, ...]:
+        """The last steps of that very drain, also when its flag is off by now."""
+        folder, entries = self.machines_dir, 50
+        return await self._call(
+            lambda store: load_journal(store, folder, drain.machine, drain.id, entries=entries)
+        )
 
     async def load_flags(self) -> FleetFlags:
         """Who is in maintenance or drained, as of this moment."""

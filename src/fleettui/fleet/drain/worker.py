@@ -196,6 +196,7 @@ class DrainWorker:
         book = self.room.book
         status = await book.load(self.machine, entries=50)
         if status is None or status.drain.id != self.drain.id:
+            self._obey(await book.load_journal(self.drain))
             return False
         self.drain = status.drain
         self._observer.drain = status.drain
@@ -386,8 +387,7 @@ class DrainWorker:
             futures = [task.future for task in self._tasks.values() if task.future is not None]
             await asyncio.wait(futures, timeout=LOOK_S)
             await self._save()
-            status = await self.room.book.load(self.machine, entries=20)
-            self._obey(() if status is None else status.journal)
+            self._obey(await self.room.book.load_journal(self.drain))
         await self._save()
 
     async def _save(self) -> None:
