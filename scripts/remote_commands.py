@@ -21,6 +21,7 @@ from fleettui.probes.commands import COMMANDS, LOOP_KINDS, STARTING, RemoteComma
 from fleettui.probes.engines import PROBES
 from fleettui.probes.engines.probe import EACH_POLL, OFTEN_S, RARELY_S
 from fleettui.probes.loops import LoopKind
+from fleettui.probes.socket_peers import PEERS_COMMAND
 from fleettui.probes.windows import NVIDIA_SMI_PLACES, TASK_LIST, nvidia_smi_command
 
 TEMPLATES = Path(__file__).with_name("pages")
@@ -152,10 +153,54 @@ def engine_lines() -> Iterator[str]:
     yield ""
 
 
+def drain_lines() -> Iterator[str]:
+    """What a drain does besides."""
+    yield "## What a drain calls\n"
+    yield "Only a drain that you started, and what goes on with it. Each call stands in its journal as it was"
+    yield "made, before it was made.\n"
+    yield "| engine | load | unload |"
+    yield "| --- | --- | --- |"
+    for engine, load, unload in DRAIN_CALLS:
+        yield f"| {engine} | {load} | {unload} |"
+    yield "\nBefore a copy is unloaded, whoever serves it instead is asked what it holds, and an Ollama"
+    yield "there to keep it as long as it would have stayed (the request of a load, with its context where"
+    yield "that is not the default). `start:` and `stop:` are run over the SSH connection, as written, by"
+    yield "the login shell, and by nothing else.\n"
+    yield f"Where a client loads a drained model again, `{PEERS_COMMAND}` tells who is connected"
+    yield "to that port.\n"
+
+
+DRAIN_CALLS = (
+    (
+        "Ollama",
+        "`POST /api/generate` without a prompt, `POST /api/embed` without input where a model only embeds; "
+        "`POST /api/pull` with `--allow-pull`; one token with `--probe`",
+        "`POST /api/generate` with `keep_alive` 0",
+    ),
+    (
+        "llama.cpp router",
+        "`POST /models/load`",
+        "`POST /models/unload`, after `GET /metrics?autoload=false&model=NAME` counted no request",
+    ),
+    (
+        "llama-swap",
+        "`GET /upstream/NAME/health`",
+        "`POST /api/models/unload/NAME`, where nobody is connected",
+    ),
+    (
+        "vLLM",
+        "`start:` of the machine file; `POST /wake_up`",
+        "after `GET /metrics` counted no request: `stop:` of the machine file, else `POST /sleep?level=1` "
+        "where it says that it can sleep",
+    ),
+    ("others", "`start:` of the machine file", "`stop:` of the machine file"),
+)
+
+
 def page_text() -> str:
     """The page."""
     digests = "\n".join(f"| `fleettui-{kind}` | `{loop_digest(kind)}` |" for kind in LOOP_KINDS)
-    tables = "\n".join((*loop_tables(), *windows_lines(), *engine_lines()))
+    tables = "\n".join((*loop_tables(), *windows_lines(), *engine_lines(), *drain_lines()))
     return fill(PAGE.name, tables=tables, key_line=KEY_LINE, wrapper=wrapper_text(), digests=digests)
 
 

@@ -56,6 +56,8 @@ OWN_SAMPLES: Mapping[str, bytes] = {
     "logfiles": b"== /var/log/ollama.log\n[GIN] 200 \x1b[97m\n=x /var/log/messages\n== /etc/shadow\nroot\n",
     "root": b"/dev/vda ext4 rw,relatime",
     "sockets": b"0100007F:2CAA 3\n00000000000000000000000001000000:2CAA 3\n00000000:1F90 0\n3\nmore\n",
+    "peers": b"   0: 0100007F:2CAA 0700000A:C350 01 00000000:00000000 00:00000000 00000000     0 0 1\n"
+    b"   1: 0000000000000000FFFF00000100000A:2CAA 0000000000000000FFFF00000800000A:9C40 01 0:0 00:0 0 0 0 1\n",
     "servers": b"   4242       1 /usr/local/bin/ollama serve\n   4300    4242 /usr/bin/llama-server --port 40121\n",
     "settings": b"OLLAMA_HOST=0.0.0.0:11434\nOLLAMA_NUM_PARALLEL=4\nOLLAMA_KEEP_ALIVE=24h\nOLLAMA_X\n",
     "listen": b"   0: 0100007F:2CAA 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0 0 1\n"

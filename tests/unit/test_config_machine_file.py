@@ -189,6 +189,27 @@ role: again
 """
 
 
+def test_commands_of_an_engine_stand_as_written() -> None:
+    text = b"""
+name: ada
+role: gpu-host
+hardware: {}
+network: {hostname: ada.lan}
+models: []
+engines:
+  - {kind: vllm, start: 'docker start "$HOME vllm"', stop: docker stop vllm}
+  - {kind: ollama, stop: "two\\nlines"}
+"""
+    machine, problems = read_machine_file(text, "ada.yaml")
+    assert machine is None
+    assert [(problem.line, problem.key) for problem in problems] == [(9, "engines[1].stop")]
+    machine, _ = read_machine_file(text.replace(b"\\nlines", b""), "ada.yaml")
+    assert machine is not None
+    assert machine.engines[0].start == 'docker start "$HOME vllm"'
+    assert [engine.stop for engine in machine.engines] == ["docker stop vllm", "two"]
+    assert machine.engines[1].start is None
+
+
 def test_every_error_of_a_file_at_once_in_order() -> None:
     machine, problems = read_machine_file(WRONG, "x.yaml")
     assert machine is None

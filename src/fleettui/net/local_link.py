@@ -122,8 +122,23 @@ class LocalLink(LoopbackHttp):
         return channel
 
     async def run_command(self, command: str) -> CommandAnswer | None:
-        """Never needed: this program runs where there is a shell that knows loops."""
-        raise LinkError("session", f"{self._name}: this machine is asked by loops")
+        shell = os.environ.get("SHELL") or "/bin/sh"
+        try:
+            process = await asyncio.create_subprocess_exec(
+                shell, "-c", command, start_new_session=True, stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+        except OSError as error:
+            raise LinkError("session", f"{self._name}: cannot start {shell}: {error.strerror}") from None
+        try:
+            stdout, stderr = await process.communicate()
+        except asyncio.CancelledError:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+        code = process.returncode or 0
+        ended_by = _signal_name(-code).removeprefix("SIG") if code < 0 else None
+        return CommandAnswer(-1 if code < 0 else code, ended_by, stdout, stderr)
 
     async def close(self) -> None:
         self._http.close()
