@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fleettui.model.clock import hh_mm
 from fleettui.model.gpu import CardCondition, GpuCondition, GpuReading, XidEvent
 from fleettui.model.snapshot import MachineSnapshot, Reason, Severity
@@ -96,9 +94,10 @@ def _throttle_reasons(cards: list[CardCondition]) -> list[Reason]:
         ("hardware slowdown", "note", "slowed down by its hardware: heat, power, or a change of clocks"),
         ("power cap", "note", "at the power limit"),
     )
+    slowed = [card for card in cards if _throttle(card)]
     reasons = []
-    for throttle, severity, text in words:
-        held = _those(cards, lambda card, word=throttle: word in _throttle(card))  # type: ignore[misc]
+    for throttle, severity, text in words if slowed else ():
+        held = [card for card in slowed if throttle in _throttle(card)]
         if held:
             code = "gpu_throttle_" + throttle.replace(" ", "_")
             reasons.append(Reason(severity, code, f"{_named(held)} {text}"))
@@ -107,10 +106,6 @@ def _throttle_reasons(cards: list[CardCondition]) -> list[Reason]:
 
 def _throttle(card: CardCondition) -> tuple[str, ...]:
     return () if isinstance(card.throttle, Unknown) else card.throttle
-
-
-def _those(cards: list[CardCondition], is_one: Callable[[CardCondition], bool]) -> list[CardCondition]:
-    return [card for card in cards if is_one(card)]
 
 
 def _missing_lanes(card: CardCondition) -> tuple[int, int] | None:
