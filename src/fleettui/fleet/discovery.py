@@ -17,8 +17,6 @@ from fleettui.probes.engines import PROBES
 
 AGAIN_S = 600.0
 """A port that was no engine is asked again after this, and once it was closed in between."""
-LOOK_AGAIN_S = 10.0
-"""Nothing new listens, but a port may be due again, or a declared engine has answered by now."""
 TIMEOUT_S = 3.0
 MOST_PATHS = 6
 """GETs to one port."""
@@ -37,8 +35,8 @@ class EngineDiscovery:
         self._asked_at: dict[int, float] = {}
         self._found: dict[int, EngineKind] = {}
         self._is_looking = False
-        self._seen: tuple[object, object] = (None, None)
-        self._seen_at = 0.0
+        self._settled: tuple[object, ...] | None = None
+        """What there was when nothing was left to ask."""
 
     def is_due(self) -> bool:
         """Something is to be asked, or what was found is gone. What is gone is forgotten now."""
@@ -46,10 +44,10 @@ class EngineDiscovery:
         if sockets is None or self._is_looking:
             return False
         now = self._clock()
-        is_news = self._seen[0] is not sockets or self._seen[1] is not servers
-        if not is_news and 0 <= now - self._seen_at < LOOK_AGAIN_S:
+        ports = [(item.port, item.is_loopback) for item in sockets.listening]
+        seen = (ports, sockets.is_cut, servers, _states(self._record))
+        if seen == self._settled and all(0 <= now - at < AGAIN_S for at in self._asked_at.values()):
             return False
-        self._seen, self._seen_at = (sockets, servers), now
         listening = {item.port for item in sockets.listening}
         if not sockets.is_cut:
             for port in [port for port in self._asked_at if port not in listening]:
@@ -57,7 +55,9 @@ class EngineDiscovery:
             for port in [port for port in self._found if port not in listening]:
                 self._release(EngineEndpoint(self._found.pop(port), port))
         self._tell()
-        return bool(self._suspects(None))
+        is_due = bool(self._suspects(None))
+        self._settled = None if is_due else seen
+        return is_due
 
     async def look(self, link: Link) -> None:
         """Ask what is due, one port after the other. Never raises but for the end of the connection."""
@@ -117,6 +117,11 @@ class EngineDiscovery:
             found.append(FoundEngine(kind, port, is_loopback, EngineEndpoint(kind, port) in record.engines))
         if record.found != tuple(found):
             record.found = tuple(found)
+
+
+def _states(record: MachineRecord) -> list[object]:
+    """How its engines are, as far as that decides what is looked for."""
+    return [(item.reading and item.reading.state, item.has_answered) for item in record.engines.values()]
 
 
 def _declared_ports(record: MachineRecord) -> set[int]:
