@@ -16,7 +16,7 @@ from fleettui.model.readings import (
     SystemReading,
 )
 from fleettui.model.sockets import ServerProcess, SocketsReading
-from fleettui.model.unknown import Unknown
+from fleettui.model.unknown import Maybe, Unknown
 from fleettui.probes.cpu import CpuTimes, parse_cpu
 from fleettui.probes.disks import parse_disks
 from fleettui.probes.frames import Frame, Section
@@ -54,6 +54,8 @@ class FactsRecord:
         self._cpu_times: CpuTimes | None = None
         self._net_counters: NetCounters | None = None
         self._samples = 0
+        self._last_sockets: tuple[Section, Maybe[SocketsReading]] = (NOTHING, parse_sockets(b""))
+        """The last list of sockets and what stands in it."""
 
     @property
     def system(self) -> SystemReading | None:
@@ -165,7 +167,9 @@ class FactsRecord:
         self.sources["disks"].succeed(now)
 
     def _take_sockets(self, section: Section, now: float) -> None:
-        reading = parse_sockets(section.payload)
+        if section != self._last_sockets[0]:
+            self._last_sockets = section, parse_sockets(section.payload)
+        reading = self._last_sockets[1]
         if isinstance(reading, Unknown):
             self.sockets = None
             self.sources["sockets"].drop("no list of TCP sockets (/proc/net/tcp)", now)

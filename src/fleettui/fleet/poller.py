@@ -324,7 +324,9 @@ class MachinePoller:
         """Condition of the cards and MIG instances, when they are due."""
         if not self.is_paused:
             now = self._clock()
-            self._ask_gpu(self._questions.condition_due(now, self.record.gpu.condition), now)
+            sections = self._questions.condition_due(now, self.record.gpu.condition)
+            if sections:  # once a minute
+                self._ask_gpu(sections, now)
 
     def ask_amd_tool(self) -> bool:
         """What AMD's tool is asked now and then, when it is due; True if it was asked."""

@@ -28,8 +28,9 @@ class SourceRecord:
     def succeed(self, now: float) -> None:
         """A good reading came."""
         self.read_at = now
-        self.asked_at = None
-        self._become("ok", None, now)
+        self.asked_at = self._frozen = None
+        if self.state != "ok":
+            self._become("ok", None, now)
 
     def fail(self, error: str, now: float) -> None:
         """The source answered, or was answered for, with an error."""
