@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drain_desk import ME, FakeDrainDesk, copy_at, lock_of
 from test_machine_panes import FakeLog
 from test_pending_panel import GINA, KIOSK, REJECTED, FakeTrust
 from test_pick import FakeSource
@@ -84,6 +85,7 @@ class Rig:
         self.trust: FakeTrust = parts.get("trust")  # type: ignore[assignment]
         self.shells: FakeShells = parts.get("shells")  # type: ignore[assignment]
         self.source: FakeSource = parts.get("source")  # type: ignore[assignment]
+        self.desk: RecordingDesk = parts.get("desk")  # type: ignore[assignment]
 
     async def settle(self) -> None:
         """What was begun is done, and on the screen."""
@@ -205,6 +207,34 @@ class EndlessDesk:
         await asyncio.Event().wait()
 
 
+class RecordingDesk(FakeDrainDesk):
+    """Drains in every state; what is asked is noted, and nothing comes of it."""
+
+    def __init__(self, service: FakeService) -> None:
+        super().__init__(service)
+        self.put("cleo", copy_at("cleo", "waiting_idle"))
+        status = self.put("dora", copy_at("dora", "loading"), state="cancelled")
+        self.show(replace(status, lock=lock_of("dora")))
+        self.show(replace(self.put("pve52"), lock=None))
+
+    async def start(self, machines: Any, reason: str, options: Any, **more: Any) -> Any:
+        self.asked.append(("start", tuple(machines), reason))
+        return ()
+
+    async def cancel(self, machine: str, **more: Any) -> None:
+        self.asked.append(("cancel", machine))
+
+    async def undrain(self, machine: str, **more: Any) -> None:
+        self.asked.append(("undrain", machine))
+
+    async def skip(self, machine: str, copy_key: Any) -> None:
+        self.asked.append(("skip", machine))
+
+    async def resume(self) -> tuple[str, ...]:
+        self.asked.append(("resume", ME))
+        return ()
+
+
 MakeRig = Callable[[], AbstractAsyncContextManager[Rig]]
 
 
@@ -224,13 +254,14 @@ def rig_maker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRig:
         service.shells = shells = FakeShells(place)  # type: ignore[assignment]
         service.events = FakeEvents(*EVENTS)
         service.routing = EndlessDesk()  # type: ignore[assignment]
+        service.drains = desk = RecordingDesk(service)  # type: ignore[assignment]
         book = _add_flags(service, place)
         app = FleetApp(service, clock=Clock())
         app.suspend = _suspend  # type: ignore[method-assign]
         async with app.run_test(size=SIZE) as pilot:
             assert app._driver is not None
             app._driver.__class__ = SeenDriver
-            rig = Rig(app, pilot, service=service, trust=trust, shells=shells)
+            rig = Rig(app, pilot, service=service, trust=trust, shells=shells, desk=desk)
             await rig.settle()
             yield rig
         book.close()

@@ -40,6 +40,7 @@ PLACES = {
         ("colon", *typed("route llama3.1:70b"), "enter"), lambda rig: rig.screen == "route" and not rig.asked
     ),
     "plan": Place(("4",), lambda rig: rig.screen == "plan" and not rig.asked),
+    "drain": Place(("escape", "g", "d"), lambda rig: rig.screen == "drain" and not rig.asked),
     "machine": Place(("enter",), lambda rig: rig.screen == "machine hardware"),
     "timeline": Place(
         ("enter", "shift+tab", "shift+tab"), lambda rig: rig.screen == "machine timeline" and not rig.asked
@@ -168,6 +169,16 @@ def chip(words: str) -> Mouse:
     return click
 
 
+AT_ADA = ("escape", "escape", "g", "d")
+OPTIONS: Seen = lambda rig: rig.app.screen.options  # noqa: E731
+ASKED_OF_DESK: Seen = lambda rig: len(rig.desk.asked)  # noqa: E731
+
+
+def at(name: str) -> tuple[str, ...]:
+    """From a Drain screen to that of another machine."""
+    return ("escape", "escape", *typed(f"/{name}"), "enter", "d")
+
+
 ROWS = (
     Row("quit", "everywhere", lambda rig: rig.app.return_code, becomes(0), ends=True),
     Row("help", "everywhere", **shows("Esc closes, Ctrl+P finds every command")),
@@ -247,6 +258,25 @@ ROWS = (
     Row("show_changes", "plan", lambda rig: rig.app.screen.view_now, changed, mouse=chip("changes from")),  # type: ignore[attr-defined]
     Row("show_losses", "plan", lambda rig: rig.app.screen.view_now, changed, mouse=chip("loss of")),  # type: ignore[attr-defined]
     Row("export_plan", "plan", **asks("write the plan to:")),
+    Row("drain", "everywhere", **goes_to("drain"), before=("escape", *TO_ADA)),
+    Row("undrain", "everywhere", **asks("undrain cleo?"), before=("escape", *typed("/cleo"), "enter")),
+    Row("drain_start", "drain", **asks("why drain ada?"), before=AT_ADA),
+    Row("drain_allow", "drain", OPTIONS, changed, before=at("bora")),
+    Row("drain_cancel", "drain", ASKED_OF_DESK, grew, before=at("cleo")),
+    Row("drain_abort", "drain", ASKED_OF_DESK, grew, before=at("dora")),
+    Row("drain_take_over", "drain", ASKED_OF_DESK, grew, before=at("pve52")),
+    Row("drain_skip", "drain", ASKED_OF_DESK, grew, before=at("cleo")),
+    *(
+        Row(id, "drain", OPTIONS, changed, AT_ADA, mouse=chip(words))
+        for id, words in (
+            ("toggle_degraded", "accept degraded"),
+            ("toggle_fetch", "allow pull"),
+            ("toggle_same_context", "same context"),
+        )
+    ),
+    Row("drain_journal", "drain", **switches("keep_alive"), before=at("cleo")),
+    Row("open", "drain", **goes_to("machine hardware"), before=at("cleo"), mouse=on("drain", 20, 1, times=2)),
+    Row("back", "drain", **goes_to("fleet"), before=at("cleo")),
     Row("follow", "timeline", **switches("following")),
     Row("follow", "logs", **switches("following")),
     Row("find", "find", **asks("/")),

@@ -8,7 +8,7 @@ from inspect import isawaitable
 from pathlib import Path
 
 import pytest
-from action_rig import EndlessDesk
+from action_rig import EndlessDesk, RecordingDesk
 from test_pending_panel import GINA, KIOSK, REJECTED, FakeTrust
 from textual.pilot import Pilot
 from tui_fleet import Clock, FakeService, fleet, sample_machines
@@ -32,7 +32,7 @@ WHILE_ASKED = {"confirm", "undo"}
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "fleettui" / "tui"
 CHANGES = re.compile(
     r"\btrust\.(approve|reject|remove|add|read_key)\(|\.set_maintenance\(|\bflags\.undo\(|\.prepare\("
-    r"|\bdesk\.(take_lease|warm_up)\("
+    r"|\bdesk\.(take_lease|warm_up|start|cancel|undrain|skip|resume|resume_soon)\b"
 )
 """What changes something, or lets the operator: calls of the service."""
 
@@ -52,6 +52,18 @@ async def show_cold(app: FleetApp) -> None:
     app.screen.query_one(RouteList).move_cursor(1)
 
 
+def show_drain(name: str) -> Callable[[FleetApp], object]:
+    """As if one could come there with --readonly."""
+
+    async def show(app: FleetApp) -> None:
+        app.open_drain((name,))
+        for _ in range(2):
+            await app.workers.wait_for_complete()
+            app.painter.paint_now()
+
+    return show
+
+
 PLACES: dict[str, Callable[[FleetApp], object]] = {
     **{name: show_top(name) for name, _ in TOP_SCREENS},
     **{f"machine, {tab.key}": show_tab(tab.key) for tab in TABS},
@@ -59,6 +71,10 @@ PLACES: dict[str, Callable[[FleetApp], object]] = {
     "key changed": lambda app: app.open_pending("gina"),
     "rejected": lambda app: app.open_pending("old"),
     "a cold machine": show_cold,
+    "drain": show_drain("ada"),
+    "drain at work": show_drain("cleo"),
+    "drain cancelled": show_drain("dora"),
+    "drain left behind": show_drain("pve52"),
 }
 
 
@@ -69,6 +85,7 @@ def make_app(*, is_readonly: bool) -> FleetApp:
     )
     service.trust = FakeTrust()  # type: ignore[assignment]
     service.routing = EndlessDesk()  # type: ignore[assignment]
+    service.drains = RecordingDesk(service)  # type: ignore[assignment]
     return FleetApp(service, Look(is_readonly=is_readonly), Clock())
 
 
@@ -149,12 +166,13 @@ def test_what_changes_something_is_called_in_known_places_only() -> None:
     """Who adds one declares its action with `changes=True`, and its module here. A lease is
     left out where nothing may change; the address is copied all the same."""
     assert set(changing_modules()) == {
-        "maintenance.py", "shell.py", "screens/pending/decisions.py", "screens/route/taking.py",
-        "screens/route/warming.py",
+        "draining.py", "maintenance.py", "shell.py", "screens/pending/decisions.py",
+        "screens/route/taking.py", "screens/route/warming.py",
     }  # fmt: skip
     assert {action.id for action in CHANGING} == {
         "maintenance", "maintenance_reason", "undo", "shell", "approve", "confirm", "reject", "read_key",
-        "warm_up",
+        "warm_up", "drain", "undrain", "drain_start", "drain_cancel", "drain_abort", "drain_take_over",
+        "drain_skip",
     }  # fmt: skip
 
 

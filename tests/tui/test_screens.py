@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from drain_desk import COPIES_AT_WORK, FakeDrainDesk, state_of
 from rich.style import Style
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
@@ -24,6 +25,7 @@ from tui_fleet import NOW, PROBLEM, Clock, FakeService, fleet, machine, sample_m
 
 from fleettui.fleet.machine_log import LogUnavailable
 from fleettui.model.catalog import Catalog, CatalogModel
+from fleettui.model.drain import DrainOptions
 from fleettui.model.event import Event
 from fleettui.model.placement import PlanRole
 from fleettui.model.route import RouteQuery
@@ -125,6 +127,12 @@ SCREENS: dict[str, tuple[str, tuple[str, ...]]] = {
     "plan changes": ("healthy", ("4", "D")),
     "plan losses": ("healthy", ("4", "n")),
     "plan without roles": ("healthy", ("4",)),
+    "drain": ("healthy", ("d",)),
+    "drain confirm": ("healthy", ("d", "j", "space", "j", "space", "enter", *"fans", "enter")),
+    "drain running": ("healthy", ("d",)),
+    "drain journal": ("healthy", ("d", "v")),
+    "drain blocked": ("healthy", ("d",)),
+    "drain of several": ("healthy", ("space", "G", "space", "d")),
     "route models": ("healthy", ("t", *"ph")),
     "pending": ("broken empty", ("a",)),
     **{f"machine {tab.key}": ("healthy broken", ()) for tab in TABS},
@@ -221,6 +229,8 @@ def make_app(screen: str, kind: Fleet, theme: str = DARK) -> App[Any]:
         return PickApp(FakeSource(snapshot), question, Look(theme=theme), clock=Clock())
     service = FakeService(snapshot)
     service.trust = FakeTrust()  # type: ignore[assignment]
+    if screen.startswith("drain"):
+        add_drains(service, screen)
     service.events.events = kind.events
     if kind.is_broken:
         service.notices = ("the state folder cannot be written: disk full",)
@@ -228,6 +238,18 @@ def make_app(screen: str, kind: Fleet, theme: str = DARK) -> App[Any]:
     if screen == "machine hardware" and not kind.is_broken:
         service.history = hour_of(kind.machines[0])
     return FleetApp(service, Look(theme=theme), Clock())
+
+
+def add_drains(service: FakeService, screen: str) -> None:
+    """A desk, and what it did so far."""
+    service.drains = desk = FakeDrainDesk(service)  # type: ignore[assignment]
+    if screen in ("drain running", "drain journal"):
+        desk.put("ada", *COPIES_AT_WORK)
+    if screen == "drain blocked":
+        desk.put(
+            "ada", *COPIES_AT_WORK[:1], *COPIES_AT_WORK[-2:], options=DrainOptions(forced=("last_copy",))
+        )
+        state_of(desk, "ada", "blocked", "vllm qwen2-vl :8001 is still loaded, and nothing here may stop it")
 
 
 async def settle(pilot: Pilot[Any]) -> None:
@@ -245,8 +267,14 @@ async def come_to(screen: str, kind: Fleet, pilot: Pilot[Any]) -> None:
         await pilot.app.workers.wait_for_complete()
     for key in SCREENS[screen][1]:
         await pilot.press(key)
+        if screen.startswith("drain"):  # a line is there once it was planned
+            await settle(pilot)
+            await pilot.app.workers.wait_for_complete()
+            await settle(pilot)
     await settle(pilot)
-    for _ in range(2 if screen.startswith("plan") else 0):  # of many machines it is worked out beside
+    for _ in range(
+        2 if screen.startswith(("plan", "drain")) else 0
+    ):  # of many machines it is worked out beside
         await pilot.app.workers.wait_for_complete()
         await settle(pilot)
 

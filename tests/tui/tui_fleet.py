@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from fleettui.fleet.drain.desk import DrainDesk
 from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.maintenance import FlagOperations
 from fleettui.fleet.poller import MachinePoller
@@ -332,6 +333,7 @@ class FakeService:
         self.shells: ShellOperations | None = None
         self.ui_state: UiState | None = None
         self.routing: RouteDesk | None = None
+        self.drains: DrainDesk | None = None
         self.profiles: ProfileBook | None = None
         self.pollers: tuple[MachinePoller, ...] = ()
         self._callbacks: list[Callable[[FleetSnapshot], None]] = []

@@ -12,6 +12,7 @@ Place = Literal[
     "events",
     "route",
     "plan",
+    "drain",
     "machine",
     "timeline",
     "logs",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.binding import Binding, BindingType
 
 from fleettui.tui.action import Action, Place
+from fleettui.tui.drain_actions import DRAIN_ACTIONS
 from fleettui.tui.plan_actions import PLAN_ACTIONS
 from fleettui.tui.route_actions import PICK_ACTIONS, ROUTE_ACTIONS
 
@@ -41,12 +42,18 @@ ACTIONS: tuple[Action, ...] = (
         "Enter",
         "details",
         "Everything known of the machine under the cursor",
-        ("fleet", "models", "events", "route", "plan"),
+        ("fleet", "models", "events", "route", "plan", "drain"),
         rank=3,
         command="details",
     ),
     Action(
-        "back", "escape,backspace", "Esc", "back", "Back to where one came from", ("machine", "route"), rank=3
+        "back",
+        "escape,backspace",
+        "Esc",
+        "back",
+        "Back to where one came from",
+        ("machine", "route", "drain"),
+        rank=3,
     ),
     Action(
         "expand",
@@ -150,7 +157,14 @@ ACTIONS: tuple[Action, ...] = (
         needs_machine=True,
         changes=True,
     ),
-    Action("undo", "u", "u", "undo", "Undo the last change of maintenance", changes=True),
+    Action(
+        "undo",
+        "u",
+        "u",
+        "undo",
+        "Undo the last change of maintenance, the last undrain, or a drain that unloaded nothing yet",
+        changes=True,
+    ),
     Action(
         "shell",
         "s",
@@ -268,6 +282,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("show_events", "5", "5", "events", "What happened in the fleet", rank=24, command="events"),
     *ROUTE_ACTIONS,
     *PLAN_ACTIONS,
+    *DRAIN_ACTIONS,
     Action("follow", "f", "f", "follow", "Stay on the newest, or hold still", ("timeline", "logs"), rank=5),
     Action("find", "slash,f3", "/", "find", "Find a text in these lines", ("find",), rank=4, takes="TEXT"),
     Action("find_next", "n", "n", "next match", "The next line that has it", ("find",), rank=4),

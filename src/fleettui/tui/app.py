@@ -16,6 +16,7 @@ from fleettui.tui.actions import bindings_for
 from fleettui.tui.asking import ask_on
 from fleettui.tui.command_line import command_question
 from fleettui.tui.dialog import LiveDialog
+from fleettui.tui.draining import DrainKeys
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.maintenance import MaintenanceKeys
 from fleettui.tui.memory import Memory, texts_in
@@ -26,6 +27,7 @@ from fleettui.tui.planning import FleetPlans
 from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.remembering import APP, RememberingApp, recall
 from fleettui.tui.route_key import RouteKey
+from fleettui.tui.screens.drain.screen import DrainScreen
 from fleettui.tui.screens.events.screen import EventsScreen
 from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
@@ -86,6 +88,7 @@ class FleetApp(RememberingApp):
         super().__init__(look, memory, service.ui_state, clock)
         self.painter = Painter(self._paint, self.set_timer, terminal=self)
         self.maintenance = MaintenanceKeys(self)
+        self.drains = DrainKeys(self)
         self.shell = ShellKey(self)
         self.route = RouteKey(self)
         self.plans = FleetPlans(self)
@@ -136,6 +139,10 @@ class FleetApp(RememberingApp):
         elif machine is not None:
             self.open_machine(name)
 
+    def open_drain(self, names: tuple[str, ...], text: str = "") -> None:
+        """Show what a drain of these machines would do, or how far it is. `text`: reason and end."""
+        self.push_screen(DrainScreen(names, text))
+
     def open_pending(self, name: str | None = None) -> None:
         """Show the machines that wait for a decision, with the cursor on that one."""
         self.push_screen(PendingScreen(name))
@@ -171,9 +178,15 @@ class FleetApp(RememberingApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What does not apply is neither run nor listed."""
-        if (action == "theme" and not self.has_color) or (action == "undo" and not self.maintenance.last):
-            return False
         screen = self.live_screen
+        applies = {
+            "theme": self.has_color,
+            "undo": bool(self.maintenance.last or self.drains.last),
+            "drain": not isinstance(screen, DrainScreen),
+            "undrain": screen is not None and any(map(self.drains.is_flagged, screen.chosen_machines)),
+        }
+        if not applies.get(action, True):
+            return False
         has_machine = screen is not None and screen.current_machine is not None
         return is_offered(action, has_machine=has_machine, is_readonly=self.look.is_readonly)
 
@@ -228,8 +241,16 @@ class FleetApp(RememberingApp):
         if (screen := self.live_screen) is not None:
             self.maintenance.ask(screen.chosen_machines)
 
+    def action_drain(self, text: str = "") -> None:
+        if (screen := self.live_screen) is not None:
+            self.drains.open(screen.chosen_machines, text)
+
+    def action_undrain(self, text: str = "") -> None:
+        if (screen := self.live_screen) is not None:
+            self.drains.ask_undrain(screen.chosen_machines, text)
+
     def action_undo(self) -> None:
-        self.maintenance.undo()
+        (self.drains if self.drains.last else self.maintenance).undo()
 
     def action_shell(self) -> None:
         screen = self.live_screen

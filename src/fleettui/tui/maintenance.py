@@ -113,6 +113,8 @@ class MaintenanceKeys:
 
     def _note(self, change: MaintenanceChange | None) -> None:
         self.last = change
+        if change is not None:
+            self._app.drains.last = None
         self._app.screen.refresh_bindings()
 
     # Words

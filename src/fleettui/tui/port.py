@@ -12,6 +12,7 @@ from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds
 from fleettui.view.glyphs import Glyphs, glyphs_of
 
 if TYPE_CHECKING:
+    from fleettui.fleet.drain.desk import DrainDesk
     from fleettui.fleet.history import FleetHistory
     from fleettui.fleet.maintenance import FlagOperations
     from fleettui.fleet.poller import MachinePoller
@@ -83,6 +84,10 @@ class FleetPort(Protocol):
     @property
     def routing(self) -> RouteDesk | None:
         """Leases, and what is stored for routing; None without a state folder."""
+
+    @property
+    def drains(self) -> DrainDesk | None:
+        """Who empties machines; None without a state folder."""
 
     @property
     def profiles(self) -> ProfileBook | None:

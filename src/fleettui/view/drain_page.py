@@ -17,7 +17,7 @@ from fleettui.model.drain import (
 from fleettui.model.snapshot import DrainState
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
-from fleettui.view.drain_rows import is_allowed, is_skipped, needed_word
+from fleettui.view.drain_rows import is_allowed, is_skipped
 from fleettui.view.drain_status import DRAIN_TONES
 from fleettui.view.drain_text import (
     copy_name,
@@ -37,6 +37,8 @@ STALE_BEAT_S = 60.0
 """A worker that gave no sign of life for longer may be replaced."""
 _SILENT_S = 20.0
 _GIB = 1 << 30
+_WORDS_FROM = 100
+"""Columns of the screen from which the title says all words."""
 _NAMED = 3
 
 
@@ -46,6 +48,8 @@ def drain_title(names: Sequence[str], middle: Cells, right: Cells, width: int, g
         f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
     )
     cells = (Cell(" Drain  ", "strong"), Cell(told, "accent"), Cell("   "), *middle)
+    if right:
+        right = (Cell("  "), *right)
     room = max(0, width - width_of(right) - 1)
     return (*fit_cells(cells, room, "left", glyphs.ellipsis), *right)
 
@@ -91,10 +95,12 @@ def _targets(plans: Sequence[DrainPlan]) -> str:
     return "to " + ", ".join(f"{clean(name)} ({number})" for name, number in sorted(counts.items()))
 
 
-def age_words(plans: Sequence[DrainPlan], now: float) -> str:
+def age_words(plans: Sequence[DrainPlan], now: float, width: int) -> str:
     """`data 1.2 s old`."""
     taken = [plan.taken_at for plan in plans if plan.taken_at]
-    return f"data {max(0.0, now - min(taken)):.1f} s old" if taken else ""
+    if not taken:
+        return ""
+    return f"{'data ' if width >= _WORDS_FROM else ''}{max(0.0, now - min(taken)):.1f} s old"
 
 
 def preview_notes(plans: Sequence[DrainPlan]) -> list[tuple[str, Tone]]:
@@ -108,7 +114,8 @@ def preview_notes(plans: Sequence[DrainPlan]) -> list[tuple[str, Tone]]:
     if lost:
         words = "copy ends" if len(lost) == 1 else "copies end"
         notes.append((f"{len(lost)} {words} with no resident copy anywhere: {', '.join(lost)}", "bad"))
-    excluded = {item.machine: item for plan in plans for item in plan.excluded}
+    mine = {plan.machine for plan in plans}  # that they are no targets goes without saying
+    excluded = {item.machine: item for plan in plans for item in plan.excluded if item.machine not in mine}
     if excluded:
         notes.append((f"no targets: {excluded_text(excluded.values())}", "dim"))
     if not all(plan.is_exact for plan in plans):
@@ -124,23 +131,13 @@ def preview_heading(plan: DrainPlan) -> str:
     return f"{clean(plan.machine)}: {', '.join(parts)}"
 
 
-def option_chips(options: DrainOptions, forced_lines: Sequence[PlannedCopy]) -> tuple[Chip, ...]:
-    """What may be switched before the start. `forced_lines`: all that need a word for their class."""
-    chips = [
+def option_chips(options: DrainOptions) -> tuple[Chip, ...]:
+    """What may be switched before the start."""
+    return (
         Chip("toggle_degraded", "accept degraded", "degraded", options.accept_degraded),
         Chip("toggle_fetch", "allow pull", "pull", options.allow_pull),
         Chip("toggle_same_context", "same context", "context", options.keeps_context),
-    ]
-    if forced_lines:
-        is_given = all(is_allowed(line, options) for line in forced_lines)
-        told = refused_text(forced_lines) if len(forced_lines) == 1 else count(len(forced_lines), "risk")
-        chips.append(Chip("drain_allow_all", f"allow {told}", "allow all", is_given))
-    return tuple(chips)
-
-
-def plan_lines_needing_word(plans: Sequence[DrainPlan]) -> list[PlannedCopy]:
-    """All lines whose class needs the operator's word, given or not."""
-    return [line for plan in plans for line in plan.copies if needed_word(line) == "class"]
+    )
 
 
 def missing_words(plans: Sequence[DrainPlan], options: DrainOptions) -> str:
@@ -213,23 +210,27 @@ def line_about(line: PlannedCopy, options: DrainOptions) -> tuple[str, str]:
 # While it is worked on
 
 
-def drain_words(status: DrainStatus, now: float, glyphs: Glyphs, utc_offset_s: int | None) -> Cells:
-    """`running · 2 of 5 copies gone · "PSU swap" mia@jump since 12:03`."""
+def drain_words(status: DrainStatus, glyphs: Glyphs) -> Cells:
+    """`running · 2 of 5 copies gone`."""
     drain = status.drain
-    parts = [Cell(drain.state, DRAIN_TONES.get(drain.state, "accent"))]
+    parts = [Cell(drain.state, state_tone(drain.state))]
     if status.copies:
         gone = sum(copy.state == "gone" for copy in status.copies)
         parts.append(Cell(f" {glyphs.dot} {gone} of {count(len(status.copies), 'copy', 'copies')} gone"))
-    since = day_and_time(drain.since, now, utc_offset_s)
-    text = f' {glyphs.dot} "{clean(drain.reason)}" {clean(drain.by)} since {since}'
-    if drain.until is not None:
-        verb = "overdue since" if now >= drain.until else "until"
-        text += f", {verb} {day_and_time(drain.until, now, utc_offset_s)}"
-    return (*parts, Cell(text, "dim"))
+    return tuple(parts)
+
+
+def flag_words(drain: Drain, now: float, utc_offset_s: int | None) -> str:
+    """`"PSU swap" mia@jump since 12:03, until 14:00`."""
+    text = f'"{clean(drain.reason)}" {clean(drain.by)} since {day_and_time(drain.since, now, utc_offset_s)}'
+    if drain.until is None:
+        return text
+    verb = "overdue since" if now >= drain.until else "until"
+    return f"{text}, {verb} {day_and_time(drain.until, now, utc_offset_s)}"
 
 
 def time_words(status: DrainStatus, now: float) -> str:
-    """`34s so far`; with what is left of the copies in work where that is known."""
+    """`34s so far, ~17 s left`: of the copies in work, where that is known."""
     drain = status.drain
     if drain.state not in ("planned", "running"):
         return ""
@@ -239,7 +240,7 @@ def time_words(status: DrainStatus, now: float) -> str:
         for copy in status.copies
         if not copy.is_ended and copy.since and not isinstance(copy.eta_s, Unknown)
     ]
-    return f"{text}, ~{max(left):.0f} s left of this step" if left and max(left) > 0 else text
+    return f"{text}, ~{max(left):.0f} s left" if left and max(left) > 0 else text
 
 
 def work_notes(status: DrainStatus, now: float, pid: int, keys: dict[str, str]) -> list[tuple[str, Tone]]:

@@ -13,7 +13,7 @@ from fleettui.model.drain import (
     DrainPlan,
     PlannedCopy,
 )
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells
 from fleettui.view.drain_text import (
@@ -36,7 +36,7 @@ CopyKey = tuple[str, str, int, str]
 Need = Literal["", "class", "degraded", "pull"]
 """What of the operator's word a line needs: for its class, for `accept_degraded`, for `allow_pull`."""
 _NAME_LEAST, _NAME_MOST, _WHERE_LEAST, _WHERE_MOST = 12, 30, 7, 22
-_FIGURE, _CONTEXT, _READY = 6, 14, 8
+_FIGURE, _READY = 6, 8
 _CONTEXT_FROM = 74
 """Columns of the screen from which contexts are shown."""
 _ABOUT_LEAST = 24
@@ -68,7 +68,8 @@ class DrainLayout:
     width: int
     name: int
     where: int
-    has_context: bool = True
+    context: int = 0
+    """Columns of contexts; 0: they are not shown."""
     glyphs: Glyphs = UNICODE
 
     @property
@@ -78,17 +79,25 @@ class DrainLayout:
 
 
 def drain_layout(
-    width: int, names: Iterable[str], wheres: Iterable[str], glyphs: Glyphs = UNICODE
+    width: int,
+    names: Iterable[str],
+    wheres: Iterable[str],
+    contexts: Iterable[str] = (),
+    glyphs: Glyphs = UNICODE,
+    *,
+    figures: int | None = None,
 ) -> DrainLayout:
-    """The layout for a width, all names of copies and targets."""
+    """The layout for a width, all names of copies, targets and contexts. `figures`: columns behind the
+    target; None: those of a preview."""
     name = min(max((cell_width(item) for item in names), default=0), _NAME_MOST)
     where = min(max((cell_width(item) for item in wheres), default=0), _WHERE_MOST)
-    has_context = width >= _CONTEXT_FROM
-    rest = 2 * (_FIGURE + 1) + _READY + 1 + (_CONTEXT + 2 if has_context else 0)
+    context = max((cell_width(item) for item in contexts), default=0)
+    context = max(context, len("context")) if width >= _CONTEXT_FROM else 0
+    rest = figures or 2 * (_FIGURE + 1) + _READY + 1 + (context + 2 if context else 0)
     room = width - 1 - rest - (2 + CLASS_WIDTH + 2 + 2 + 2)
     where = max(min(where, room - _NAME_LEAST), min(where, 10), _WHERE_LEAST)
     name = max(min(name, room - where), min(name, _NAME_LEAST), 5)
-    return DrainLayout(width, name, where, has_context, glyphs)
+    return DrainLayout(width, name, where, context, glyphs)
 
 
 # The preview
@@ -121,9 +130,14 @@ def preview_wheres(plans: Iterable[DrainPlan]) -> list[str]:
     return [_where(line) for plan in plans for line in plan.copies]
 
 
+def preview_contexts(plans: Iterable[DrainPlan]) -> list[str]:
+    """All contexts as they stand in their column."""
+    return [context_text(line) for plan in plans for line in plan.of_class(*LOADING_CLASSES)]
+
+
 def preview_header(layout: DrainLayout) -> Cells:
     """Titles of the columns."""
-    context = fit("  context", _CONTEXT + 2) if layout.has_context else ""
+    context = fit("  context", layout.context + 2) if layout.context else ""
     figures = f"{'GiB':>{_FIGURE}} {'free':>{_FIGURE}}{context} {'ready in':>{_READY}}"
     return (Cell(f"  {fit('', CLASS_WIDTH)}  {head_words(layout)}{figures}".rstrip(), "title"),)
 
@@ -136,7 +150,10 @@ def head_words(layout: DrainLayout) -> str:
 def preview_rows(plan: DrainPlan, options: DrainOptions, layout: DrainLayout) -> list[DrainRow]:
     """A line for each copy; below those that nobody takes, why."""
     rows: list[DrainRow] = []
+    told = {item.machine for item in plan.excluded}
     for line in plan.copies:
+        if any(item.machine in told for item in line.rejected):  # above the list, once for all lines
+            line = replace(line, rejected=tuple([r for r in line.rejected if r.machine not in told]))  # noqa: PLW2901
         rows += _preview_row(line, options, layout)
     return rows
 
@@ -168,11 +185,13 @@ def _preview_row(line: PlannedCopy, options: DrainOptions, layout: DrainLayout) 
             cells += [Cell("  "), Cell("; ".join(words), "warn" if costs else "dim")]
         else:
             below += [(text, "warn") for text in costs] + [(text, "dim") for text in sentences]
+    elif line.drain_class == "covered":
+        cells.append(Cell("; ".join(sentences), "dim"))
     else:
-        cells.append(Cell(sentences[0] if sentences else "", "dim"))
-        below += [(sentence, "dim") for sentence in sentences[1:]]
-    if not skipped and not allowed:
-        below.append((_asks_for(line), "warn"))
+        cells.append(Cell("by your word" if allowed else "needs your word", "dim" if allowed else "warn"))
+        below += [(sentence, "dim") for sentence in sentences]
+    if not skipped and not allowed and needed_word(line) != "class":
+        below.insert(0, (_asks_for(line), "warn"))
     key = copy_row_key(line.copy.key)
     rows = [DrainRow(key, "copy", line.copy.machine, line.copy.key, in_signs(tuple(cells), layout))]
     rows += below_rows(key, line.copy.machine, line.copy.key, below, layout)
@@ -193,7 +212,7 @@ def _where(line: PlannedCopy) -> str:
 
 
 def _figures_width(layout: DrainLayout) -> int:
-    return 2 * _FIGURE + 1 + (_CONTEXT + 2 if layout.has_context else 0) + 1 + _READY + 2
+    return 2 * _FIGURE + 1 + (layout.context + 2 if layout.context else 0) + 1 + _READY + 2
 
 
 def _figures(line: PlannedCopy, layout: DrainLayout) -> list[Cell]:
@@ -203,9 +222,9 @@ def _figures(line: PlannedCopy, layout: DrainLayout) -> list[Cell]:
         return []
     need = DASH if target.need is None else gib_text(target.need.mib)
     cells = [Cell(f"{need:>{_FIGURE}} "), Cell(f"{gib_text(target.free_mib):>{_FIGURE}}", "dim")]
-    if layout.has_context:
+    if layout.context:
         tone: Tone = "warn" if is_context_less(line) else "dim"
-        cells += [Cell("  "), Cell(fit(context_text(line), _CONTEXT), tone)]
+        cells += [Cell("  "), Cell(fit(context_text(line), layout.context), tone)]
     return [*cells, Cell(f" {seconds_text(target.eta_s):>{_READY}}")]
 
 
@@ -236,11 +255,8 @@ def _basis(line: PlannedCopy) -> str:
 
 
 def _asks_for(line: PlannedCopy) -> str:
-    return {
-        "class": "needs your word",
-        "degraded": "stays here unless you accept a degraded copy",
-        "pull": "stays here unless you allow the pull",
-    }.get(needed_word(line), "")
+    what = "allow the pull" if needed_word(line) == "pull" else "accept a degraded copy"
+    return f"stays here unless you {what}"
 
 
 def below_rows(
@@ -261,7 +277,7 @@ def below_rows(
 def heading_row(key: str, text: str, layout: DrainLayout) -> DrainRow:
     """A line between machines."""
     rule, said = layout.glyphs.rule, f" {text} "
-    room = max(0, layout.width - 3 - cell_width(said))
+    room = max(0, layout.width - 5 - cell_width(said))
     cells = (Cell(f" {rule}{rule}", "faint"), Cell(said, "dim"), Cell(rule * room, "faint"))
     return DrainRow(f"heading\n{key}", "heading", "", None, in_signs(cells, layout))
 

@@ -16,15 +16,19 @@ from fleettui.view.text import clean, fit
 from fleettui.view.units import DASH
 
 _STATE = max(map(len, STATE_WORDS.values()))
-_SINCE, _LEFT, _BAR = 6, 12, 12
+_SINCE, _LEFT, _BAR = 5, 7, 12
+WORK_FIGURES = _STATE + 1 + _SINCE + 1 + _LEFT
+"""Columns behind the target."""
 _BAR_FROM = 112
 """Columns of the screen from which there is a bar."""
 _STEP = 11
+_TROUBLE = ("blocked", "failed", "evicted", "reloaded", "lost")
+"""Steps that went wrong."""
 
 
 def progress_header(layout: DrainLayout) -> Cells:
     """Titles of the columns."""
-    state = f"{fit('state', _STATE)} {'for':>{_SINCE}}"
+    state = f"{fit('state', _STATE)} {'for':>{_SINCE}} {'left':>{_LEFT}}"
     return (Cell(f"  {fit('', CLASS_WIDTH)}  {head_words(layout)}{state}".rstrip(), "title"),)
 
 
@@ -80,18 +84,18 @@ def _class_tone(drain_class: DrainClass, is_done: bool) -> Tone:
 
 
 def _left_cells(copy: CopyProgress, now: float, layout: DrainLayout) -> list[Cell]:
-    """`~17 s left`, with a bar where there is room; longer than expected is said."""
+    """`~17 s`, with a bar where there is room; `late`: longer than expected."""
     if isinstance(copy.eta_s, Unknown) or copy.eta_s <= 0:
         return []
     elapsed_s = now - copy.since
     left_s = copy.eta_s - elapsed_s
     glyphs = layout.glyphs
-    words = f"~{left_s:.0f} s left" if left_s > 0 else f"over {copy.eta_s:.0f} s"
-    cells = [Cell(f"  {words:<{_LEFT}}", "dim" if left_s > 0 else "warn")]
+    words = f"~{left_s:.0f} s" if left_s > 0 else "late"
+    cells = [Cell(f" {words:>{_LEFT}}", "dim" if left_s > 0 else "warn")]
     if layout.width >= _BAR_FROM:
         inner = bar_text(min(1.0, elapsed_s / copy.eta_s), _BAR, glyphs.bar_parts)
         cells += [
-            Cell(glyphs.bar_left, "faint"), Cell(inner, "bar_good" if left_s > 0 else "bar_warn"),
+            Cell("  "), Cell(glyphs.bar_left, "faint"), Cell(inner, "bar_good" if left_s > 0 else "bar_warn"),
             Cell(glyphs.bar_right, "faint"),
         ]  # fmt: skip
     return cells
@@ -104,7 +108,7 @@ def journal_rows(
     rows: list[DrainRow] = []
     for entry in reversed(list(entries)):
         key = f"entry\n{entry.machine}\n{entry.seq}\n{entry.at}\n{entry.step}\n{entry.copy}"
-        is_good = entry.result in ("", "ok")
+        is_good = entry.step not in _TROUBLE
         about = f"{clean(entry.copy)} → {clean(entry.target)}" if entry.target else clean(entry.copy)
         who = clean(entry.by) + (f" ({entry.pid})" if entry.pid else "")
         cells: list[Cell] = [
@@ -114,7 +118,7 @@ def journal_rows(
         if about:
             cells.append(Cell(f"{about}  ", "strong"))
         if entry.result and entry.result != "ok":
-            cells.append(Cell(f"{clean(entry.result)}  ", "warn"))
+            cells.append(Cell(f"{clean(entry.result)}  ", "plain" if is_good else "warn"))
         cells.append(Cell(who, "faint"))
         rows.append(DrainRow(key, "entry", entry.machine, None, in_signs(tuple(cells), layout)))
         if entry.call:

@@ -1,0 +1,1 @@
+"""The Drain screen."""

@@ -1,0 +1,371 @@
+"""The Drain screen: what emptying machines would do, then how far it is, and every step that was made."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from textual import events
+from textual.app import ComposeResult
+
+from fleettui.model.drain import DrainClass, DrainOptions, DrainStatus
+from fleettui.model.record import replace
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.tui.actions import bindings_for
+from fleettui.tui.live import LiveScreen
+from fleettui.tui.screens.drain.listing import (
+    DrainList,
+    journal_list,
+    layout_of,
+    planned_of,
+    preview_list,
+    progress_of,
+    work_list,
+)
+from fleettui.tui.screens.drain.preview import Previews
+from fleettui.tui.screens.drain.starting import StartKeys
+from fleettui.tui.widgets.cell_block import CellBlock
+from fleettui.tui.widgets.painting import Line
+from fleettui.view.cells import Cell, Cells, Tone
+from fleettui.view.drain_page import (
+    STALE_BEAT_S,
+    age_words,
+    drain_title,
+    drain_words,
+    flag_words,
+    line_about,
+    option_chips,
+    preview_notes,
+    preview_words,
+    progress_about,
+    time_words,
+    work_notes,
+)
+from fleettui.view.drain_rows import DrainLayout, DrainRow, is_skipped, needed_word, note_row, preview_header
+from fleettui.view.drain_work_rows import progress_header
+from fleettui.view.route_page import ChipLine, detail_cells, lay_chips
+
+LOW, HIGH = 20, 40
+"""Lines of the screen below which nothing is to spare, and from which there is room for more words."""
+WORKING = ("planned", "running")
+_KEYS = ("drain_start", "drain_abort", "drain_take_over", "undrain")
+
+
+class DrainScreen(LiveScreen):
+    """Of one machine, or of several that are emptied together. Leaving it ends nothing."""
+
+    BINDINGS = bindings_for("drain")
+
+    def __init__(self, names: tuple[str, ...], text: str = "") -> None:
+        super().__init__()
+        self.names = names
+        """All machines it is about."""
+        self.machine_name = names[0] if len(names) == 1 else None
+        self.options = DrainOptions()
+        self.view_now: Literal["copies", "journal"] = "copies"
+        self.is_again = False
+        """What a drain would do is looked at once more, of machines whose drain has ended."""
+        self.starting = StartKeys(self, text)
+        self.statuses: tuple[DrainStatus, ...] = ()
+        """Of those machines that have a drain, as shown."""
+        self.preview_names: tuple[str, ...] = ()
+        """Machines that the preview is about; empty: all are worked on, or were."""
+        self._chips = ChipLine((), ())
+        self._had_offers: object = None
+
+    def compose_body(self) -> ComposeResult:
+        yield CellBlock(id="title")
+        yield CellBlock(id="options")
+        yield CellBlock(id="notes")
+        yield DrainList(id="drain")
+        yield CellBlock(id="detail")
+
+    def on_mount(self) -> None:
+        self.previews = Previews(self.fleet_app)
+        self.set_focus(self.drain_list)
+
+    @property
+    def drain_list(self) -> DrainList:
+        return self.query_one(DrainList)
+
+    @property
+    def current_row(self) -> DrainRow | None:
+        """The line under the cursor, where it can be on one."""
+        return self.drain_list.current_row
+
+    @property
+    def current_machine(self) -> str | None:
+        row = self.current_row if self.is_mounted else None
+        return row.machine if row is not None and row.machine else self.names[0]
+
+    @property
+    def current_status(self) -> DrainStatus | None:
+        """Of the machine that keys act on."""
+        name = self.current_machine
+        return next((status for status in self.statuses if status.drain.machine == name), None)
+
+    def on_resize(self) -> None:
+        self.fleet_app.painter.paint_now()
+
+    # Painting
+
+    def show_snapshot(self, snapshot: FleetSnapshot, now: float) -> None:
+        """Paint what changed."""
+        drains = self.fleet_app.drains
+        watch, desk = drains.watch, drains.desk
+        if not self.size.width:
+            return
+        watch.look(self.names)
+        found = [watch.status_of(name) for name in self.names]
+        self.statuses = tuple([status for status in found if status is not None])
+        # What the snapshot shows no drain of is previewed at once; it is read all the same.
+        is_known = all(watch.is_known(name) or not drains.is_flagged(name) for name in self.names)
+        if self.is_again:
+            names = [name for name in self.names if not self._is_at_work(name)]
+        else:
+            names = [name for name in self.names if watch.status_of(name) is None]
+        self.preview_names = tuple(names) if is_known else ()
+        if not self.preview_names:
+            self.is_again = False
+        if self.preview_names and desk is not None:
+            self.previews.look(desk, self.preview_names, self.options, snapshot.seq)
+        if not self.statuses:
+            self.view_now = "copies"
+        plans = self.previews.plans if self.preview_names else ()
+        layout = layout_of(self.size.width, plans, self.statuses, self.fleet_app.look.glyph_set)
+        self._show_rows(layout, now, is_known=is_known)
+        self._show_around(snapshot, layout, now)
+        self._show_detail()
+
+    def _is_at_work(self, name: str) -> bool:
+        status = self.fleet_app.drains.watch.status_of(name)
+        return status is not None and status.drain.state in WORKING
+
+    def _show_rows(self, layout: DrainLayout, now: float, *, is_known: bool) -> None:
+        view, has_headings = self.drain_list, len(self.names) > 1
+        if not is_known:
+            view.show_lines(note_row("wait", "looking…", layout), None)
+            return
+        if self.view_now == "journal":
+            offset = self.fleet_app.look.utc_offset_s
+            view.show_lines(journal_list(self.statuses, layout, offset, has_headings=has_headings), None)
+            return
+        rows: list[DrainRow] = []
+        header = progress_header(layout)
+        if self.preview_names:
+            header = preview_header(layout)
+            plans = self.previews.plans
+            rows += preview_list(plans, self.options, layout, has_headings=has_headings)
+            if not plans:
+                rows += note_row("wait", self.previews.error or "working it out…", layout)
+        at_work = [status for status in self.statuses if status.drain.machine not in self.preview_names]
+        rows += work_list(at_work, now, layout, has_headings=has_headings)
+        view.show_lines(rows, Line("header", header))
+
+    def _show_around(self, snapshot: FleetSnapshot, layout: DrainLayout, now: float) -> None:
+        """Title, options, notes."""
+        width, glyphs = self.size.width, layout.glyphs
+        middle: Cells = ()
+        right = ""
+        if self.preview_names:
+            plans = self.previews.plans
+            middle = preview_words(plans, glyphs)
+            is_new = self.previews.is_of(self.preview_names, self.options)
+            right = age_words(plans, snapshot.judged_at(now), width) if is_new else "working it out…"
+        elif len(self.statuses) == 1:
+            middle = drain_words(self.statuses[0], glyphs)
+            right = time_words(self.statuses[0], now)
+        told = self.pause_cells(snapshot, now) or (Cell(glyphs.plain(f"{right} " if right else ""), "dim"),)
+        title = drain_title(self.names, middle, told, width, glyphs)
+        self.query_one("#title", CellBlock).show_cells(title)
+        self._show_options(layout, now)
+        self._show_notes(layout, now)
+
+    def _show_options(self, layout: DrainLayout, now: float) -> None:
+        """What may be switched before the start; then whose drain it is."""
+        chips = option_chips(self.options) if self.preview_names else ()
+        keys = {chip.action: self.key_of(chip.action) for chip in chips}
+        self._chips = lay_chips(chips, keys, layout.width, layout.glyphs)
+        cells = self._chips.cells
+        if not chips and len(self.statuses) == 1:
+            words = flag_words(self.statuses[0].drain, now, self.fleet_app.look.utc_offset_s)
+            cells = note_row("flag", words, layout)[0].cells
+        self.query_one("#options", CellBlock).show_cells(cells)
+
+    def _show_notes(self, layout: DrainLayout, now: float) -> None:
+        notes: list[tuple[str, Tone]] = []
+        watch = self.fleet_app.drains.watch
+        if watch.error:
+            notes.append((f"drains cannot be read: {watch.error}", "bad"))
+        if self.starting.consequence is not None:
+            notes.append(self.starting.consequence)
+        elif self.preview_names:
+            notes += preview_notes(self.previews.plans)
+        keys = {action: self.key_of(action) for action in _KEYS}
+        for status in self.statuses:
+            if status.drain.machine not in self.preview_names:
+                notes += [
+                    (f"{status.drain.machine}: {text}" if len(self.names) > 1 else text, tone)
+                    for text, tone in work_notes(status, now, os.getpid(), keys)
+                ]
+        most = 2 if self.size.height < LOW else 4 if self.size.height < HIGH else 8
+        rows = [
+            row
+            for number, (text, tone) in enumerate(notes)
+            for row in note_row(str(number), text, layout, tone)
+        ]
+        lines = [row.cells for row in rows]
+        if len(lines) > most:
+            lines = [*lines[: most - 1], note_row("more", "…", layout)[0].cells]
+        self.query_one("#notes", CellBlock).show_cells(*lines)
+
+    def _show_detail(self) -> None:
+        """All that is known of the line under the cursor."""
+        width, glyphs, height = self.size.width, self.fleet_app.look.glyph_set, self.size.height
+        most = 1 if height < LOW else 2 if height < HIGH else 4
+        row, lines = self.current_row, []
+        planned = planned_of(self.previews.plans, row) if self.preview_names else None
+        copy = progress_of(self.statuses, row)
+        if planned is not None:
+            lines = detail_cells(*line_about(planned, self.options), "accent", width, glyphs, most)
+        elif copy is not None:
+            lines = detail_cells(*progress_about(copy), "accent", width, glyphs, most)
+        self.query_one("#detail", CellBlock).show_cells(*[()] * (most - len(lines)), *lines)
+
+    # Which actions apply
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        offers = self._offers() if self.is_mounted else {}
+        return super().check_action(action, parameters) if offers.get(action, True) else False
+
+    def _offers(self) -> dict[str, bool]:
+        """Which of the screen's own apply now."""
+        has_preview, status = bool(self.preview_names), self.current_status
+        state = None if status is None else status.drain.state
+        row = self.current_row
+        planned = planned_of(self.previews.plans, row) if has_preview else None
+        copy = progress_of(self.statuses, row) if planned is None else None
+        is_working, lock = state in WORKING, None if status is None else status.lock
+        now = self.fleet_app.clock()
+        is_left = is_working and (lock is None or now - lock.beat_at >= STALE_BEAT_S)
+        has_load = status is not None and any(
+            item.state in ("loading", "verifying") for item in status.copies
+        )
+        return {
+            "drain_start": has_preview or state in ("blocked", "failed", "cancelled"),
+            "open": not has_preview and state not in ("blocked", "failed", "cancelled"),
+            "drain_allow": planned is not None and bool(needed_word(planned)),
+            "drain_skip": planned is not None or (copy is not None and not copy.is_ended and is_working),
+            "drain_cancel": is_working and not has_preview,
+            "drain_abort": state == "cancelled" and has_load,
+            "drain_take_over": is_left,
+            "drain_journal": bool(self.statuses),
+            "toggle_degraded": has_preview,
+            "toggle_fetch": has_preview,
+            "toggle_same_context": has_preview,
+        }
+
+    def note_cursor(self) -> None:
+        """What the keys do depends on the line and on how far it is."""
+        offers = (self._offers(), self.fleet_app.drains.is_flagged(self.current_machine))
+        if offers != self._had_offers:
+            self._had_offers = offers
+            self.refresh_bindings()
+
+    def on_cursor_view_cursor_moved(self) -> None:
+        super().on_cursor_view_cursor_moved()
+        self._show_detail()
+
+    # Actions
+
+    def _show_again(self) -> None:
+        self.fleet_app.painter.paint_now()
+        self.note_cursor()
+
+    def note_started(self) -> None:
+        """It has begun: show how far it is."""
+        self.is_again, self.view_now = False, "copies"
+        self._show_again()
+
+    def action_drain_start(self) -> None:
+        if not self.preview_names:
+            self.is_again, self.view_now = True, "copies"
+            if self.current_status is not None:
+                drain = self.current_status.drain
+                self.options = replace(drain.options, skips=())
+                self.starting.prefill(drain.reason)
+            self._show_again()
+        elif self.previews.is_of(self.preview_names, self.options) and self.previews.plans:
+            self.starting.ask(self.previews.plans)
+
+    def action_open(self) -> None:
+        if self.current_machine is not None:
+            self.fleet_app.look_into(self.current_machine)
+
+    def on_cursor_view_opened(self) -> None:
+        if not self.preview_names:
+            self.action_open()
+
+    def action_drain_allow(self) -> None:
+        line = planned_of(self.previews.plans, self.current_row)
+        need = "" if line is None else needed_word(line)
+        if line is not None and need == "class":
+            self._force(line.drain_class, line.drain_class not in self.options.forced)
+        elif need == "degraded":
+            self.action_toggle_degraded()
+        elif need == "pull":
+            self.action_toggle_fetch()
+
+    def _force(self, drain_class: DrainClass, is_allowed: bool) -> None:
+        kept = [name for name in self.options.forced if name != drain_class]
+        self._set_options(replace(self.options, forced=tuple([*kept, drain_class] if is_allowed else kept)))
+
+    def action_drain_skip(self) -> None:
+        line = planned_of(self.previews.plans, self.current_row) if self.preview_names else None
+        copy = progress_of(self.statuses, self.current_row)
+        if line is not None:
+            name, skips = line.copy.name, self.options.skips
+            is_left = is_skipped(line, self.options)
+            kept = tuple([item for item in skips if item != name])
+            self._set_options(replace(self.options, skips=kept if is_left else (*kept, name)))
+        elif copy is not None:
+            self.fleet_app.drains.skip(copy.copy.machine, copy.copy.key)
+
+    def action_toggle_degraded(self) -> None:
+        self._set_options(replace(self.options, accept_degraded=not self.options.accept_degraded))
+
+    def action_toggle_fetch(self) -> None:
+        self._set_options(replace(self.options, allow_pull=not self.options.allow_pull))
+
+    def action_toggle_same_context(self) -> None:
+        self._set_options(replace(self.options, keeps_context=not self.options.keeps_context))
+
+    def _set_options(self, options: DrainOptions) -> None:
+        self.options = options
+        self._show_again()
+
+    def action_drain_cancel(self) -> None:
+        if self.current_machine is not None:
+            self.fleet_app.drains.cancel(self.current_machine)
+
+    def action_drain_abort(self) -> None:
+        if self.current_machine is not None:
+            self.fleet_app.drains.cancel(self.current_machine, aborts_load=True)
+
+    def action_drain_take_over(self) -> None:
+        self.fleet_app.drains.take_over()
+
+    def action_drain_journal(self) -> None:
+        self.view_now = "copies" if self.view_now == "journal" else "journal"
+        self._show_again()
+        self.drain_list.move_cursor(0)
+
+    def action_back(self) -> None:
+        self.dismiss()
+
+    async def on_click(self, event: events.Click) -> None:
+        """An option was clicked."""
+        if event.widget is not None and event.widget.id == "options":
+            for span, action in self._chips.spots:
+                if event.x in span:
+                    await self.run_action(action)
