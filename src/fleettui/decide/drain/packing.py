@@ -1,4 +1,4 @@
-"""Which copy goes to which target, so that as few as possible find none: several orders, then every packing.
+"""Which copy goes to which target, so that as few as possible find none: both orders, then every packing.
 
 What counts, in this order: copies without a target, copies that are less than at the source, bytes evicted,
 bytes fetched. Of equal packings the first that prefers room to spare stays.
@@ -12,11 +12,11 @@ from fleettui.decide.drain.bay import Bay, Load, Placed, place
 from fleettui.model.record import dataclass
 from fleettui.model.route import Rejection
 
-MOST_EXACT = 12
-"""Copies up to which every packing is tried."""
+MOST_EXACT = 40
+"""Copies up to which every packing is tried; up to a dozen that nearly always comes to its end."""
 MOST_STEPS = 25_000
 """Placements that are tried at most while searching; the best so far stays."""
-_Score = tuple[int, int, int, int]
+Score = tuple[int, int, int, int]
 Assignment = tuple[int | None, ...]
 """Target of each item; None: none."""
 
@@ -40,28 +40,44 @@ class Packing:
     """As each is loaded, one after the other."""
     bays: tuple[Bay, ...]
     """What is left of each target."""
-    score: _Score
+    score: Score
     is_exact: bool
 
 
 def pack(items: tuple[Item, ...], bays: tuple[Bay, ...], *, takes_degraded: bool) -> Packing:
     """The best packing. `takes_degraded`: rather less than at the source than no target."""
-    packer = _Packer(items, bays, takes_degraded)
+    packer = Packer(items, bays, takes_degraded)
     return packer.solve()
 
 
-class _Packer:
+class Packer:
     """One packing problem; what a load does to a bay is found once."""
 
-    def __init__(self, items: tuple[Item, ...], bays: tuple[Bay, ...], takes_degraded: bool) -> None:
+    def __init__(
+        self, items: tuple[Item, ...], bays: tuple[Bay, ...], takes_degraded: bool, base: Packer | None = None
+    ) -> None:
         self.items, self.takes_degraded = items, takes_degraded
-        self._numbers: dict[Bay, int] = {}
-        self._bays: list[Bay] = []
-        self._sums: list[int] = []
-        self._known: dict[tuple[int, int], tuple[Placed, int] | None] = {}
+        self._numbers: dict[Bay, int] = {} if base is None else base._numbers
+        self._bays: list[Bay] = [] if base is None else base._bays
+        self.sums: list[int] = [] if base is None else base.sums
+        self._known: dict[tuple[int, int], tuple[Placed, int] | None] = {} if base is None else base._known
         self._suffix_list: list[tuple[int, int, list[int]]] = []
         self.start = [self._number(bay) for bay in bays]
         self.steps = 0
+        """Placements tried by a search."""
+
+    def part(self, items: list[int], targets: tuple[int, ...]) -> Packer:
+        """The problem of some items, in that order, and some targets."""
+        chosen = [
+            Item(
+                {at: loads[target] for at, target in enumerate(targets) if target in loads},
+                self.items[item].size_bytes,
+            )
+            for item in items
+            for loads in (self.items[item].loads,)
+        ]
+        bays = tuple([self._bays[self.start[target]] for target in targets])
+        return Packer(tuple(chosen), bays, self.takes_degraded, self)
 
     def _number(self, bay: Bay) -> int:
         """Equal bays have one number."""
@@ -70,7 +86,7 @@ class _Packer:
             number = self._numbers[bay] = len(self._bays)
             self._bays.append(bay)
             idle = [copy.vram_bytes for engine in bay.engines for _, copy in engine.idle]
-            self._sums.append(bay.free_bytes + sum(idle))
+            self.sums.append(bay.free_bytes + sum(idle))
         return number
 
     def put(self, number: int, load: Load) -> tuple[Placed, int] | None:
@@ -90,18 +106,22 @@ class _Packer:
         by_size = sorted(range(count), key=lambda at: (-self.items[at].size_bytes, at))
         best: Assignment = (None,) * count
         score = self.score(best)
-        for order in (by_size, by_size[::-1], list(range(count))):
+        for order in (by_size, by_size[::-1]):
             for is_tight in (False, True):
                 found = self._greedy(order, is_tight)
                 if (rated := self.score(found)) < score:
                     best, score = found, rated
-        is_exact = score[:3] <= self._least(0, self._pool(self.start), (0, 0, 0, 0))[:3]
+        is_exact = score[:3] <= self.least(0, self.pool(self.start), (0, 0, 0, 0))[:3]
         if not is_exact and count <= MOST_EXACT:
-            search = _Search(self, score)
+            from fleettui.decide.drain.search import Search
+
+            search = Search(self, score, MOST_STEPS)
             is_exact = search.run()
             best = best if search.best is None else search.best
-        elif not is_exact:
-            best = self._improve(best)
+        if not is_exact:
+            from fleettui.decide.drain.repair import improve
+
+            best = improve(self, best)
         return self._carry_out(best, is_exact)
 
     def _greedy(self, order: list[int], is_tight: bool) -> Assignment:
@@ -114,7 +134,7 @@ class _Packer:
                 found = self.put(state[target], load)
                 if found is None:
                     continue
-                left = self._sums[found[1]] if is_tight else -found[0].bay.free_bytes
+                left = self.sums[found[1]] if is_tight else -found[0].bay.free_bytes
                 key = (found[0].quality, left, load.need is None or load.own is not None, target)
                 if best_key is None or key < best_key:
                     best_key, best, after = key, target, found[1]
@@ -122,7 +142,7 @@ class _Packer:
                 state[best], targets[at] = after, best
         return tuple(targets)
 
-    def score(self, targets: Assignment) -> _Score:
+    def score(self, targets: Assignment) -> Score:
         """Of loads in the order in which they will be; one that then finds no room has none."""
         return self._carry_out(targets, False).score
 
@@ -147,10 +167,14 @@ class _Packer:
         bays = tuple([self._bays[number] for number in state])
         return Packing(tuple(kept), tuple(placed), bays, (missing, degraded, evicted, fetched), is_exact)
 
-    def _pool(self, state: list[int]) -> int:
-        return sum([self._sums[number] for number in state])
+    def room_left(self, targets: Assignment) -> list[int]:
+        """Bytes of each target that may still be used."""
+        return [self.sums[self._number(bay)] for bay in self._carry_out(targets, False).bays]
 
-    def _least(self, at: int, pool: int, so_far: _Score) -> _Score:
+    def pool(self, state: list[int]) -> int:
+        return sum([self.sums[number] for number in state])
+
+    def least(self, at: int, pool: int, so_far: Score) -> Score:
         """No packing of the items from `at` on is better than that."""
         hopeless, degraded, prefix = self._suffixes()[at]
         left = len(self.items) - at
@@ -181,100 +205,3 @@ class _Packer:
             sums += [1 << 62] * hopeless  # behind all others, so that they are counted once
             self._suffix_list.append((hopeless, sum([one[1] for one in alone[at:]]), sums))
         return self._suffix_list
-
-    def _improve(self, best: Assignment) -> Assignment:
-        """A copy without target takes the place of another that finds a different one."""
-        score = self.score(best)
-        is_better = True
-        while is_better and self.steps < MOST_STEPS:
-            is_better = False
-            for at in [at for at, target in enumerate(best) if target is None and self.items[at].loads]:
-                found = self._make_room(best, at, score)
-                if found is not None:
-                    best, score, is_better = found, self.score(found), True
-                    break
-        return best
-
-    def _make_room(self, best: Assignment, at: int, score: _Score) -> Assignment | None:
-        for target in self.items[at].loads:
-            for other in [other for other, there in enumerate(best) if there == target]:
-                for elsewhere in self.items[other].loads:
-                    if elsewhere == target:
-                        continue
-                    self.steps += len(best)
-                    if self.steps > MOST_STEPS:
-                        return None
-                    tried = list(best)
-                    tried[at], tried[other] = target, elsewhere
-                    if self.score(tuple(tried)) < score:
-                        return tuple(tried)
-        return None
-
-
-class _Search:
-    """Branch and bound over all packings, in the order of the loads."""
-
-    def __init__(self, packer: _Packer, score: _Score) -> None:
-        self._packer, self._score = packer, score
-        self.best: Assignment | None = None
-        items = packer.items
-        self._kinds: list[list[int]] = []
-        """For each item and target: alike numbers take all items from there on alike."""
-        for at in range(len(items)):
-            numbers: dict[tuple[int, ...], int] = {}
-            self._kinds.append([
-                numbers.setdefault(tuple([id(item.loads.get(target)) for item in items[at:]]), len(numbers))
-                for target in range(len(packer.start))
-            ])  # fmt: skip
-
-    def run(self) -> bool:
-        """False: it was given up, and a better packing may exist."""
-        packer = self._packer
-        return self._go(0, list(packer.start), packer._pool(packer.start), (0, 0, 0, 0), [])
-
-    def _go(self, at: int, state: list[int], pool: int, so_far: _Score, chosen: list[int | None]) -> bool:
-        packer = self._packer
-        if at == len(packer.items):
-            if so_far < self._score:
-                self._score, self.best = so_far, tuple(chosen)
-            return True
-        choices = self._choices(at, state)
-        if packer.steps > MOST_STEPS:
-            return False
-        for key, target, after in choices:
-            score = so_far[0], so_far[1] + key[0], so_far[2] + key[1], so_far[3] + key[2]
-            before = state[target]
-            room = pool - packer._sums[before] + packer._sums[after]
-            if packer._least(at + 1, room, score) >= self._score:
-                continue
-            state[target] = after
-            chosen.append(target)
-            is_done = self._go(at + 1, state, room, score, chosen)
-            chosen.pop()
-            state[target] = before
-            if not is_done:
-                return False
-        score = so_far[0] + 1, so_far[1], so_far[2], so_far[3]
-        if packer._least(at + 1, pool, score) < self._score:
-            chosen.append(None)
-            is_done = self._go(at + 1, state, pool, score, chosen)
-            chosen.pop()
-            return is_done
-        return True
-
-    def _choices(self, at: int, state: list[int]) -> list[tuple[tuple[int, int, int], int, int]]:
-        """(quality, target, its bay then), the best first; of targets that are alike only the first."""
-        packer, kinds = self._packer, self._kinds[at]
-        found: list[tuple[tuple[int, int, int], int, int, int]] = []
-        seen: set[tuple[int, int]] = set()
-        for target, load in packer.items[at].loads.items():
-            like = state[target], kinds[target]
-            if like in seen:
-                continue
-            seen.add(like)
-            packer.steps += 1
-            placed = packer.put(state[target], load)
-            if placed is not None:
-                found.append((placed[0].quality, packer._sums[placed[1]], target, placed[1]))
-        found.sort()
-        return [(quality, target, after) for quality, _, target, after in found]
