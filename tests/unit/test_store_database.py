@@ -219,6 +219,30 @@ def test_a_second_connection_of_a_process_keeps_the_first_ones_locks(
         assert revisions(again) == {"/one", "/two", "/elsewhere"}
 
 
+def test_no_thread_takes_locks_while_another_one_reads_the_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing what it read would drop them."""
+    Store.open(str(tmp_path)).close()
+    opened: list[Store] = []
+    other = threading.Thread(target=lambda: opened.append(Store.open(str(tmp_path))))
+    read_header = database._read_header
+
+    def read_meanwhile(path: str) -> bytes:
+        other.start()
+        other.join(0.2)
+        assert opened == []
+        return read_header(path)
+
+    monkeypatch.setattr(database, "_read_header", read_meanwhile)
+    reader = Store.open_readonly(str(tmp_path))
+    other.join()
+    assert reader is not None
+    for store in (reader, *opened):
+        store.close()
+    assert len(opened) == 1
+
+
 def test_a_file_that_was_deleted_while_it_was_open_begins_anew(tmp_path: Path) -> None:
     with Store.open(str(tmp_path)):
         for path in tmp_path.iterdir():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from _thread import allocate_lock  # what threading.Lock is, without loading threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,8 @@ BUSY_TIMEOUT_S = 2.0
 _open_here: dict[str, int] = {}
 """Connections of this process by file. Beside them the file may not be opened and closed by other means:
 POSIX then drops all locks of this process on it, and another process would take the WAL away from us."""
+_opening = allocate_lock()
+"""Held while a file is opened, so that no thread reads its header while another one takes its locks."""
 
 _SCHEMA_DIR = os.path.join(os.path.dirname(__file__), "schema")
 
@@ -34,8 +37,6 @@ class Store:
     def __init__(
         self, path: str, connection: sqlite3.Connection, *, is_readonly: bool, has_locks: bool = True
     ) -> None:
-        from _thread import allocate_lock  # what threading.Lock is, without loading threading
-
         self.path = path
         self.connection = connection
         self.is_readonly = is_readonly
@@ -49,7 +50,11 @@ class Store:
     @classmethod
     def open(cls, state_dir: str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Store:
         """The state file of `state_dir`, created and brought to our schema. Raises StoreError."""
-        path = os.path.join(state_dir, FILE_NAME)
+        with _opening:
+            return cls._open(os.path.join(state_dir, FILE_NAME), state_dir, busy_timeout_s)
+
+    @classmethod
+    def _open(cls, path: str, state_dir: str, busy_timeout_s: float) -> Store:
         try:
             os.makedirs(state_dir, mode=0o700, exist_ok=True)
             if not _is_open_here(path):
@@ -74,7 +79,11 @@ class Store:
     @classmethod
     def open_readonly(cls, state_dir: str, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Store | None:
         """The state file for reading; creates nothing, None where there is none. Raises StoreError."""
-        path = os.path.join(state_dir, FILE_NAME)
+        with _opening:
+            return cls._open_readonly(os.path.join(state_dir, FILE_NAME), busy_timeout_s)
+
+    @classmethod
+    def _open_readonly(cls, path: str, busy_timeout_s: float) -> Store | None:
         is_at_rest = False
         if not _is_open_here(path):
             header = _read_header(path)
