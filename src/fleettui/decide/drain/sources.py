@@ -81,6 +81,8 @@ def _what_is_missing(snapshot: MachineSnapshot, engine: EngineReading) -> str:
     """What the operator has to configure before it can be unloaded from here."""
     if is_movable(engine) or has_command(find_endpoint(snapshot, engine), "stop"):
         return ""
+    if engine.kind == "vllm" and engine.traits is not None and engine.traits.can_sleep is True:
+        return ""
     file = snapshot.machine.config_file or "the machine file"
     process = next(iter(_processes_of(snapshot, engine.kind)), None)
     told = "" if process is None else f" ({_process_words(process)})"

@@ -15,6 +15,7 @@ from fleettui.fleet.drain.words import DrainError
 from fleettui.fleet.trust_words import operator_name
 from fleettui.fleet.warm_up import WarmedUp, keep_measured
 from fleettui.model.drain import CopyProgress, Drain, DrainLock, DrainStatus, JournalEntry
+from fleettui.model.lease import Lease
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.store.database import Store, StoreError
@@ -31,6 +32,7 @@ from fleettui.store.drains import (
     take_lock,
 )
 from fleettui.store.flags import FleetFlags, load_flags
+from fleettui.store.leases import load_leases
 
 if TYPE_CHECKING:
     from fleettui.store.drains import Change
@@ -88,6 +90,10 @@ class DrainBook:
         return await self._call(
             lambda store: load_journal(store, folder, drain.machine, drain.id, entries=entries)
         )
+
+    async def load_leases(self) -> tuple[Lease, ...]:
+        """Askers whose effect no poll has shown yet."""
+        return await self._call(lambda store: load_leases(store, self.machines_dir, self.clock()))
 
     async def load_flags(self) -> FleetFlags:
         """Who is in maintenance or drained, as of this moment."""

@@ -81,6 +81,9 @@ class CopyTask:
         worker, line, key = self._worker, self._line, self._key
         assert line.target is not None  # noqa: S101 - only such lines are loaded
         target = line.target.machine
+        if not await worker.may_load(key, target):
+            worker.room.give_target(target)
+            return
         self._load = CopyLoad(worker.room, line, worker.drain.options, self)
         try:
             loaded = await self._load.run(lambda: worker.board.change(key, "verifying", f"on {target}"))

@@ -15,7 +15,6 @@ from fleettui.fleet.drain import ollama
 from fleettui.fleet.drain.engines import (
     Loader,
     StepError,
-    address_of_copy,
     address_of_cover,
     list_now,
     loader_of,
@@ -254,9 +253,3 @@ def _left_s(copy: LoadedModel, now: float) -> float:
     if copy.is_pinned or isinstance(copy.expires_at, Unknown):
         return float("inf")
     return copy.expires_at - now
-
-
-async def is_listed(room: DrainRoom, line: PlannedCopy) -> bool:
-    """The copy is on the source this moment. Raises StepError."""
-    listed = await list_now(room.service, address_of_copy(line.copy))
-    return any(copy.name == line.copy.name for copy in listed)

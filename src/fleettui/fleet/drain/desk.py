@@ -29,6 +29,7 @@ __all__ = ["DrainDesk", "DrainError", "DrainFailure", "DrainFleet"]
 
 log = logging.getLogger(__name__)
 
+_ENDED_OTHERWISE = ("blocked", "failed", "cancelled")
 RESUME_S = 5.0
 """Drains that nobody works on are looked for this often at most."""
 FOLLOW_S = 1.0
@@ -184,6 +185,9 @@ class DrainDesk:
         self._resumed_at = now
         taken = []
         for name, drain in (await self._book.load_drains()).items():
+            if drain.state in _ENDED_OTHERWISE and self._shows_empty(drain):
+                await self._keep_drained(drain)
+                continue
             if (
                 drain.state not in WORKING
                 or self._is_working(name)
@@ -197,6 +201,24 @@ class DrainDesk:
                 self._work_on(drain, None)
                 taken.append(name)
         return tuple(taken)
+
+    def _shows_empty(self, drain: Drain) -> bool:
+        """What was missing is there: two polls found nothing loaded since this was stored."""
+        found = self._service.snapshot.find(drain.machine)
+        shown = None if found is None else found.drain
+        return (
+            shown is not None
+            and shown.is_drained
+            and (shown.id, shown.revision) == (drain.id, drain.revision)
+        )
+
+    async def _keep_drained(self, drain: Drain) -> None:
+        """Written down, so that it holds for who starts while the machine reboots."""
+        entry = self._book.entry(drain, "drained", result=f"nothing is loaded any more; it was {drain.state}")
+        await self._book.set_state(
+            drain, lambda found: replace(found, state="drained", text=""), entry, only_in=(drain.state,)
+        )
+        self._tell(drain.machine)
 
     def resume_soon(self) -> None:
         """`resume` beside the caller; what goes wrong is shown as `error`."""

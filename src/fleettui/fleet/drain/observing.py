@@ -23,6 +23,8 @@ from fleettui.fleet.drain.engines import StepError, unloader_of
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.model.catalog import find_in_catalog
 from fleettui.model.drain import CopyProgress, Drain, PlannedCopy, SourceCopy
+from fleettui.model.lease import Lease
+from fleettui.model.names import canonical_name
 from fleettui.model.readings import EngineReading
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
@@ -47,6 +49,8 @@ class Observer:
         """Engine -> when its last answer that was counted was read."""
         self._used_before: dict[Key, int] = {}
         """MiB in use on all cards when an unload was asked for."""
+        self.leases: tuple[Lease, ...] = ()
+        """Askers whose effect no poll has shown yet."""
         self.empty_polls = 0
         """Polls in a row in which nothing was loaded."""
         self._silent: dict[str, float] = {}
@@ -119,7 +123,7 @@ class Observer:
             absent,
             cover,
             problem,
-            work_of(machine, copy, now),
+            (*work_of(machine, copy, now), *self._on_their_way(copy, now)),
             is_stopping,
             copy.engine in _KILLS_WORK,
             _refusal(machine, copy),
@@ -128,6 +132,18 @@ class Observer:
             "" if target is None else room.load_on(target),
             "" if cover is None else room.loads_to_come(cover.machine, copy),
         )
+
+    def _on_their_way(self, copy: SourceCopy, now: float) -> tuple[str, ...]:
+        """Askers that were sent there before the drain began, and may not have arrived."""
+        name = canonical_name(copy.name) if copy.engine == "ollama" else copy.name
+        ages = [
+            now - lease.taken_at
+            for lease in self.leases
+            if (lease.machine, lease.engine, lease.port) == copy.key[:3]
+            and name in (lease.model, canonical_name(lease.model))
+            and lease.until > now
+        ]
+        return (f"a client was sent there {max(0.0, min(ages)):.0f} s ago",) if ages else ()
 
     def _keep_text(self, copy: SourceCopy, planned: int) -> str:
         catalog = self._room.fleet.catalog

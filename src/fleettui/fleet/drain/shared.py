@@ -88,8 +88,12 @@ class DrainRoom:
         """The load there is over."""
         self._loads.pop(target, None)
 
-    def note_elsewhere(self, statuses: Collection[DrainStatus]) -> None:
-        """What drains of other processes load now, by their stored copies."""
+    def elsewhere(self, target: str) -> str:
+        """What another process loads there; empty: nothing."""
+        return self._elsewhere.get(target, "")
+
+    def note_elsewhere(self, statuses: Collection[DrainStatus], ours: CopyProgress | None = None) -> None:
+        """What drains of other processes load now, by their stored copies; `ours`: only what began first."""
         found: dict[str, str] = {}
         for status in statuses:
             lock = status.lock
@@ -97,7 +101,8 @@ class DrainRoom:
                 continue
             if status.drain.state in WORKING:
                 for copy in status.copies:
-                    if copy.state in LOADING and copy.target is not None:
+                    is_later = ours is not None and (copy.since, copy.copy.key) > (ours.since, ours.copy.key)
+                    if copy.state in LOADING and copy.target is not None and not is_later:
                         found[copy.target] = f"{lock.holder} loads {copy.copy.name} there"
         self._elsewhere = found
 

@@ -14,16 +14,16 @@ from fleettui.fleet.drain.board import CopyBoard, Key
 from fleettui.fleet.drain.book import WORKING
 from fleettui.fleet.drain.clients import who_is_connected
 from fleettui.fleet.drain.copy_task import CopyTask
+from fleettui.fleet.drain.lock import WorkLock
 from fleettui.fleet.drain.observing import Observer
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError
-from fleettui.model.drain import Drain, DrainLock, DrainPlan, JournalEntry
+from fleettui.model.drain import Drain, DrainPlan, JournalEntry
 from fleettui.model.record import replace
 from fleettui.model.snapshot import DrainState, MachineSnapshot
 
 log = logging.getLogger(__name__)
 
-BEAT_S = 10.0
 LOOK_S = 1.0
 """Without news the flag, the journal and the clock are looked at this often."""
 GATHER_S = 0.05
@@ -48,7 +48,7 @@ class DrainWorker:
         self.board = CopyBoard(room, drain.machine)
         self._tasks: dict[Key, CopyTask] = {}
         self._observer = Observer(room, drain)
-        self._lock: DrainLock | None = None
+        self._lock = WorkLock(room, drain.machine, self._lost_lock)
         self._turn: asyncio.Semaphore | None = None
         self._seen_seq = 0
         """Of the journal: entries that were read."""
@@ -79,12 +79,9 @@ class DrainWorker:
     # -- life ---------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        beat: asyncio.Task[None] | None = None
         unsubscribe = self.room.service.subscribe(lambda _: self.poke())
         try:
-            self._lock = await self.room.book.take_lock(self.machine)
-            if self._lock is not None:
-                beat = asyncio.create_task(self._beat(self._lock))
+            if await self._lock.take():
                 await self._work()
         except DrainError as error:
             self.room.error = error.text
@@ -94,10 +91,9 @@ class DrainWorker:
         except Exception:
             log.exception("the drain of %s ended with a defect", self.machine)
             self.room.error = f"the drain of {self.machine} ended with an internal error; see the log file"
+            await self._fail()
         finally:
             unsubscribe()
-            if beat is not None:
-                beat.cancel()
             await self._leave()
 
     async def _work(self) -> None:
@@ -118,27 +114,14 @@ class DrainWorker:
         if self._turn is not None:
             self._turn.release()
         await self.room.settle()
-        if self._lock is not None:
-            try:
-                await self.room.book.release_lock(self._lock)
-            except DrainError as error:
-                self.room.error = error.text
+        await self._lock.release()
         self.is_over.set()
         self.room.on_change(self.machine)
 
-    async def _beat(self, lock: DrainLock) -> None:
-        """A sign of life; who lost the lock works no more."""
-        while True:
-            await asyncio.sleep(BEAT_S)
-            try:
-                is_ours = await self.room.book.beat_lock(lock)
-            except DrainError as error:
-                self.room.error = error.text
-                continue
-            if not is_ours and self._task is not None:
-                self._lock = None
-                self._task.cancel()
-                return
+    def _lost_lock(self) -> None:
+        """Somebody else works on it: nothing more is done here."""
+        if self._task is not None:
+            self._task.cancel()
 
     async def _pause(self) -> None:
         try:
@@ -202,6 +185,7 @@ class DrainWorker:
         self._observer.drain = status.drain
         self._obey(status.journal)
         self.room.note_elsewhere(await book.load_others(self.machine))
+        self._observer.leases = await book.load_leases()
         return status.drain.state in WORKING
 
     def _obey(self, journal: tuple[JournalEntry, ...]) -> None:
@@ -274,6 +258,8 @@ class DrainWorker:
             and self._observer.silent_s(key, now) > SILENT_S
         ):
             step = NextStep("end", "blocked", "engine: it does not answer")
+        if progress.state == "gone" and sight.presence == "resident" and step.state != "gone":
+            self.room.write(self.entry("reloaded", key[3]))
         if step.action == "end":
             await self._end_copy(key, step)
         elif step.action == "plan":
@@ -286,8 +272,6 @@ class DrainWorker:
             task = self._tasks[key] = CopyTask(self, key, line)
             task.unload(cover)
         else:
-            if progress.state == "gone" and step.state != "gone":
-                self.room.write(self.entry("reloaded", key[3]))
             board.change(key, step.state, step.text, None if sight.cover is None else sight.cover.machine)
 
     async def _end_copy(self, key: Key, step: NextStep) -> None:
@@ -329,6 +313,15 @@ class DrainWorker:
         self.board.change(key, "loading", f"on {target}", target)
         task = self._tasks[key] = CopyTask(self, key, line)
         task.load()
+
+    async def may_load(self, key: Key, target: str) -> bool:
+        """Written down that we load there: no other process began before us."""
+        await self._save()
+        self.room.note_elsewhere(await self.room.book.load_others(self.machine), self.board.copies[key])
+        other = self.room.elsewhere(target)
+        if other:
+            self.board.change(key, "waiting_target", other)
+        return not other
 
     # -- called by tasks ----------------------------------------------------------------------------
 
@@ -380,6 +373,14 @@ class DrainWorker:
         if self.room.service.flags is not None:
             await self.room.service.flags.follow()
         self.room.on_change(self.machine)
+
+    async def _fail(self) -> None:
+        """A defect of ours: nobody should begin the same again and again."""
+        text = "internal error of fleettui; its log file says more; start the drain again"
+        try:
+            await self._set_state("failed", text, self.entry("failed", result=text))
+        except DrainError as error:
+            self.room.error = error.text
 
     async def _finish_tasks(self) -> None:
         """A load that is under way is finished: what it is for may be over, it hurts nobody."""
