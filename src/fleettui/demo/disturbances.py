@@ -5,19 +5,33 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from fleettui.demo.hardware import GIB
 from fleettui.demo.load_faults import ANY_MODEL, FAULT_KINDS
-from fleettui.demo.machine import TOKENS_S, SimulatedMachine
+from fleettui.demo.machine import TOKENS_S, Clinging, SimulatedMachine
 from fleettui.demo.models import CATALOG, ModelSpec, full_name
 from fleettui.demo.routed_models import RoutedModels
+from fleettui.demo.scheduler import LOAD_BYTES_S
 from fleettui.demo.server import DemoMachine
 from fleettui.demo.services import switch_service
 
 HELP = (
     f"fault M none|{'|'.join(FAULT_KINDS)} [MODEL|*] [TIMES] | crash M | reboot M | "
-    "service M vllm|llamacpp|llamaswap on|off | cling M MODEL [TIMES] | pace M TOKENS_S | "
-    "install M MODEL | remove M MODEL | reset M | history M"
+    "service M vllm|llamacpp|llamaswap on|off | cling M MODEL [TIMES [GAP_S]] | pace M TOKENS_S | "
+    "disk M GIB_S | install M MODEL | remove M MODEL | reset M | history M"
 )
-VERBS = ("fault", "crash", "reboot", "service", "cling", "pace", "install", "remove", "reset", "history")
+VERBS = (
+    "fault",
+    "crash",
+    "reboot",
+    "service",
+    "cling",
+    "pace",
+    "disk",
+    "install",
+    "remove",
+    "reset",
+    "history",
+)
 
 
 async def disturb(machine: DemoMachine, verb: str, words: list[str]) -> dict[str, Any]:
@@ -31,9 +45,12 @@ async def disturb(machine: DemoMachine, verb: str, words: list[str]) -> dict[str
     elif verb == "service":
         await switch_service(machine.sides, simulated, words[0], is_on=words[1] == "on")
     elif verb == "cling":
-        simulated.clinging[_model(words[0]).name] = int(words[1]) if len(words) > 1 else -1
+        client = Clinging(*(int(word) for word in words[1:]))
+        simulated.clinging[_model(words[0]).name] = client
     elif verb == "pace":
         simulated.tokens_s = float(words[0])
+    elif verb == "disk":
+        simulated.scheduler.load_bytes_s = float(words[0]) * GIB
     elif verb in ("install", "remove"):
         simulated.install(_model(words[0]), is_there=verb == "install")
     elif verb == "reset":
@@ -71,6 +88,7 @@ async def _reset(machine: DemoMachine) -> None:
     simulated.take_sides_memory()
     simulated.plan = simulated.first_plan
     simulated.tokens_s, simulated.is_busy_forced = TOKENS_S, False
+    simulated.scheduler.load_bytes_s = LOAD_BYTES_S
     await machine.come_up()
 
 

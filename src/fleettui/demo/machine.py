@@ -35,6 +35,17 @@ class CardProcess:
     used_mib: int
 
 
+@dataclass(slots=True)
+class Clinging:
+    """A client that asks for a model again when it is gone."""
+
+    times: int = -1
+    """How often it still does; below 0: always."""
+    gap_s: int = 0
+    """How long it takes to notice."""
+    gone_s: float = 0.0
+
+
 class SimulatedMachine:
     """One machine of the simulated fleet; `advance_to` moves it on in simulated seconds."""
 
@@ -46,8 +57,8 @@ class SimulatedMachine:
         """The engine answers 503 to every request that needs a model."""
         self.tokens_s = TOKENS_S
         """Of one request."""
-        self.clinging: dict[str, int] = {}
-        """Model -> how often a client still asks for it as soon as it is gone; below 0: always."""
+        self.clinging: dict[str, Clinging] = {}
+        """Models that a client wants back when they are gone."""
         self.boots = 0
         """Times that its power was lost."""
         self._rng = Random(f"{seed} {plan.name}")
@@ -189,10 +200,13 @@ class SimulatedMachine:
     def _ask_again(self) -> None:
         """Clients who want a model back as soon as it is gone."""
         asked = [request.model.name for request in self.scheduler.waiting]
-        for name, times in self.clinging.items():
-            is_there = CATALOG[name].blob_digest in self.scheduler.runners
-            if times and not is_there and name not in asked:
-                self.clinging[name] = times - 1
+        for name, client in self.clinging.items():
+            if CATALOG[name].blob_digest in self.scheduler.runners or name in asked:
+                client.gone_s = 0.0
+                continue
+            client.gone_s += STEP_S
+            if client.times and client.gone_s > client.gap_s:
+                client.times -= 1
                 self.scheduler.submit(Request(CATALOG[name], work_s=1.0), self.now)
 
     # --- what it shows

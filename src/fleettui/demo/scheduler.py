@@ -29,6 +29,7 @@ from fleettui.demo.models import ModelSpec, file_bytes
 AUTOMATIC_CONTEXTS = ((47 * GIB, 262_144), (23 * GIB, 32_768), (0, 4_096))
 """Default context by the sum of VRAM."""
 MAX_QUEUE = 512
+LOAD_BYTES_S = 2.2 * GIB
 RequestState = Literal["queued", "loading", "running", "done", "failed", "cancelled"]
 BUSY_TEXT = "server busy, please try again.  maximum pending requests exceeded"
 
@@ -104,7 +105,7 @@ class Scheduler:
     default_keep_alive_s: float
     default_context: int | None
     next_pid: Callable[[], int]
-    load_bytes_s: float = 2.2 * GIB
+    load_bytes_s: float = LOAD_BYTES_S
     """Read speed of the disk with the models."""
     is_instant: bool = False
     """Loads take no time: for a fleet whose clock stands."""
