@@ -7,9 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 from arena import SMALL, Arena, MakeArena, wait_until
+
+from fleettui.model.drain import Drain
+from fleettui.store.database import Store
+from fleettui.store.drains import change_drain
 
 BIG = "gpt-oss:120b"
 
@@ -26,6 +31,16 @@ def begin(arena: Arena, *words: str) -> subprocess.Popen[str]:
         [sys.executable, "-m", "fleettui", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=arena.environment, cwd="/", stdin=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def wait_for_load(arena: Arena, started: subprocess.Popen[str]) -> None:
+    """Until gpu-14 loads something."""
+
+    def is_loading() -> bool:
+        assert started.poll() is None, started.communicate()
+        return bool(arena.fleet.command("state gpu-14")["loading"])
+
+    wait_until(is_loading, "the load began")
 
 
 def start_words(*options: str) -> Sequence[str]:
@@ -75,7 +90,7 @@ def test_ctrl_c_leaves_it_to_whoever_follows(make_arena: MakeArena) -> None:
     arena.load("gpu-12", BIG)
     arena.install("gpu-14", BIG)
     started = begin(arena, *start_words())
-    wait_until(lambda: bool(arena.fleet.command("state gpu-14")["loading"]), "the load began")
+    wait_for_load(arena, started)
     started.send_signal(signal.SIGINT)
     stdout, stderr = started.communicate(timeout=60)
     assert (started.returncode, stdout) == (130, "")
@@ -97,12 +112,24 @@ def test_ctrl_c_leaves_it_to_whoever_follows(make_arena: MakeArena) -> None:
     assert (arena.loaded("gpu-12"), arena.loaded("gpu-14")) == (set(), {BIG})
 
 
+def test_what_blocked_it_is_gone_and_so_it_is_drained(make_arena: MakeArena) -> None:
+    arena = make_arena(12)
+    drain = Drain("d1", "gpu-12", "blocked", "PSU swap", "mia@jump", time.time(), text="vllm stays")
+    with Store.open(arena.environment["FLEETTUI_STATE_DIR"]) as store:
+        change_drain(store, arena.environment["FLEETTUI_MACHINES"], "gpu-12", lambda _: drain)
+    followed = command(arena, "drain", "status", "gpu-12", "--follow")
+    assert followed.returncode == 0, followed.stdout
+    assert followed.stdout.splitlines()[0].startswith('gpu-12: drained "PSU swap" by mia@jump since ')
+    assert arena.journal()[-1] == ("drained", "", "", "nothing is loaded any more; it was blocked")
+    assert arena.state_of("gpu-12") == ("drained", ""), "who starts while it reboots knows, too"
+
+
 def test_cancelled_says_what_stays_where(make_arena: MakeArena) -> None:
     arena = make_arena(12, 14)
     arena.load("gpu-12", BIG)
     arena.install("gpu-14", BIG)
     started = begin(arena, *start_words("--json"))
-    wait_until(lambda: bool(arena.fleet.command("state gpu-14")["loading"]), "the load began")
+    wait_for_load(arena, started)
     cancelled = command(arena, "drain", "cancel", "gpu-12", "--now")
     assert (cancelled.returncode, cancelled.stdout) == (
         0,

@@ -24,6 +24,8 @@ from fleettui.view.text import clean
 
 JOURNAL_SHOWN = 20
 WORKING = ("planned", "running")
+POLLS_TO_SEE = 4
+"""Two without a copy, and the time that they take."""
 Found = tuple[tuple[str, DrainStatus | None], ...]
 """Names with their drains; None: the machine has none."""
 
@@ -118,21 +120,33 @@ def _lines(found: Found, now: float, talk: DrainTalk, *, has_journal: bool = Fal
 
 async def _follow(folders: Folders, names: tuple[str, ...], arguments: Namespace) -> int:
     """Work on what nobody works on, and show all of it."""
-    from fleettui.cli.drain_desk import opened_desk
+    from fleettui.cli.drain_desk import opened_desk, wait_for_answers
 
     async with opened_desk(folders, "drain status --follow") as (service, desk):
         screen = _Screen(folders, arguments)
         leave = desk.subscribe(screen.talk.note)
 
+        stored: dict[str, str] = {}
+
         async def look() -> Found:
             await desk.resume()
-            fleet = service.snapshot
-            return tuple(
-                [(name, with_shown(await desk.status(name), flag_of(fleet, name))) for name in names]
-            )
+            fleet, found = service.snapshot, []
+            for name in names:
+                status = await desk.status(name)
+                stored[name] = "" if status is None else status.drain.state
+                found.append((name, with_shown(status, flag_of(fleet, name))))
+            return tuple(found)
+
+        def is_settled(name: str, state: str) -> bool:
+            """One that is blocked may be empty by now: that takes polls to see, and is written down then."""
+            if state == "drained":
+                return stored[name] == state or stored[name] in WORKING
+            return time.monotonic() >= looked_at
 
         try:
-            return await _until_ended(look, screen)
+            await wait_for_answers(service)
+            looked_at = time.monotonic() + POLLS_TO_SEE * service.interval_s
+            return await _until_ended(look, screen, is_settled)
         finally:
             leave()
 
@@ -146,11 +160,17 @@ async def _watch(folders: Folders, names: tuple[str, ...], arguments: Namespace)
     return await _until_ended(look, _Screen(folders, arguments))
 
 
-async def _until_ended(look: Callable[[], Awaitable[Found]], screen: _Screen) -> int:
+async def _until_ended(
+    look: Callable[[], Awaitable[Found]],
+    screen: _Screen,
+    is_settled: Callable[[str, str], bool] = lambda _, __: True,
+) -> int:
+    """`is_settled`: a state in which nobody works was looked at long enough."""
     while True:
         found = await look()
         screen.show(found)
-        if not any(status is not None and status.drain.state in WORKING for _, status in found):
+        states = [(name, status.drain.state) for name, status in found if status is not None]
+        if all(state not in WORKING and is_settled(name, state) for name, state in states):
             return screen.end(found)
         await screen.talk.wait()
 
