@@ -21,7 +21,7 @@ from fleettui.model.lease import Lease
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.readings import LoadedModel, ModelTraits
 from fleettui.model.route import RouteCandidate
-from fleettui.model.snapshot import FleetSnapshot
+from fleettui.model.snapshot import DrainFlag, DrainState, FleetSnapshot
 from fleettui.net.errors import HttpFailure
 from fleettui.net.link import HttpAnswer
 from fleettui.store.database import Store
@@ -162,6 +162,17 @@ async def test_what_cannot_be_loaded_is_not_asked(changes: dict[str, Any], text:
     engine = Engine(DONE)
     with pytest.raises(WarmUpError, match=text):
         await warm(Service(engine), **changes)
+    assert engine.sent == []
+
+
+@pytest.mark.parametrize("state", ["running", "blocked", "drained"])
+async def test_a_machine_that_was_taken_out_of_service_meanwhile_loads_nothing(state: DrainState) -> None:
+    engine = Engine(DONE)
+    service = Service(engine)
+    (machine,) = service.snapshot.machines
+    service.snapshot = make_fleet(replace(machine, drain=DrainFlag(state, "PSU swap", "mia", time.time())))
+    with pytest.raises(WarmUpError, match=r'was not loaded: drain(ing|ed).* "PSU swap" by mia since'):
+        await warm(service)
     assert engine.sent == []
 
 

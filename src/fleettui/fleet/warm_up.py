@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from fleettui.decide.filters import flag_rejections
 from fleettui.decide.measured_load import load_rate, measure_need, vram_taken_mib
 from fleettui.decide.model_need import SeenCopy
 from fleettui.fleet.bus import Subscriber
@@ -110,8 +111,14 @@ async def warm_up(
 ) -> WarmedUp:
     """Have the model loaded there; `note` hears once a second how far it is. Raises WarmUpError.
 
-    Cancelled it leaves the load alone: that goes on as long as the service keeps its connection.
+    Cancelled it leaves the load alone: that goes on as long as the service keeps its connection. A machine
+    that was taken out of service since it was chosen loads nothing.
     """
+    snapshot = fleet.snapshot.find(candidate.machine)
+    flags = [] if snapshot is None else flag_rejections(snapshot, clock())
+    if flags:
+        why = "; ".join(flag.text for flag in flags)
+        raise WarmUpError(f"{candidate.model} on {candidate.machine} was not loaded: {why}")
     return await ModelLoad(fleet, candidate, context, keep_alive, clock).run(note)
 
 
