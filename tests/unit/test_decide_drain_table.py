@@ -385,9 +385,9 @@ def test_a_source_that_nobody_can_read_is_told() -> None:
 # Engines that load nothing on request
 
 
-def vllm(name: str, context: int = 32768, **changes: Any) -> MachineSnapshot:
+def vllm(name: str, context: int = 32768, stop: str | None = None, **changes: Any) -> MachineSnapshot:
     """A machine with a vLLM on port 8001."""
-    machine = make_machine(name, gpus=1, engines=(EngineEndpoint("vllm", 8001),))
+    machine = make_machine(name, gpus=1, engines=(EngineEndpoint("vllm", 8001, stop=stop),))
     copy = LoadedModel(VLLM_ID, "vllm", context=context)
     engine = make_engine(loaded=[copy], installed=[], kind="vllm", port=8001)
     return make_snapshot(name, machine=machine, cards=[make_card(free_gib=1)], engines=(engine,), **changes)
@@ -409,6 +409,17 @@ def test_another_vllm_with_the_same_id_and_no_shorter_limit_covers_it() -> None:
     assert (line.drain_class, target_of(line)) == ("covered", "bora")
     assert "also on bora (same name); it stays up without requests" in line.text
     assert only(plan(vllm("ada"), vllm("bora", context=8192))).drain_class == "unmanaged"
+
+
+def test_a_vllm_with_a_stop_command_is_covered_by_a_peer_and_lost_without_one() -> None:
+    ada = vllm("ada", stop="docker stop vllm")
+    assert only(plan(ada, vllm("bora"))).text == "also on bora (same name)"
+    line = only(plan(ada, vllm("bora", context=8192), host("cleo", disk=[QWEN])))
+    assert (line.drain_class, said(line)) == (
+        "cannot", {"bora": ("ctx",), "cleo": ("not_installed",)},
+    )  # fmt: skip
+    assert line.rejected[0].text == "ctx: vLLM serves it with 8192 there, 32768 here"
+    assert line.text == "nobody else serves it, and nothing loads it elsewhere on request"
 
 
 def test_gpu_processes_of_nobody_we_ask_are_listed_once_each() -> None:

@@ -144,6 +144,9 @@ class Choices:
             return Rejection("not_installed", f"not_installed (no {title} there)")
         movable = [engine for engine in engines if is_movable(engine)]
         if not movable:
+            for match in self.matches[at]:
+                if match.copy is not None and (lacks := self._lacks(match.copy)):
+                    return Rejection("ctx", f"ctx: {title} serves it with {lacks.removeprefix('ctx ')}")
             return Rejection("not_installed", f"not_installed ({title} loads nothing on request)")
         entry, best = self._entry, target.best_capability
         if entry is not None and entry.min_cc is not None and best is not None and best < entry.min_cc:

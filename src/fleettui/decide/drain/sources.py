@@ -79,7 +79,8 @@ def is_movable(engine: EngineReading) -> bool:
 
 def _what_is_missing(snapshot: MachineSnapshot, engine: EngineReading) -> str:
     """What the operator has to configure before it can be unloaded from here."""
-    if is_movable(engine) or has_command(find_endpoint(snapshot, engine), "stop"):
+    endpoint = find_endpoint(snapshot, engine)
+    if is_movable(engine) or (endpoint is not None and endpoint.stop is not None):
         return ""
     if engine.kind == "vllm" and engine.traits is not None and engine.traits.can_sleep is True:
         return ""
@@ -98,11 +99,6 @@ def find_endpoint(snapshot: MachineSnapshot, engine: EngineReading) -> EngineEnd
         if (endpoint.kind, endpoint.port) == (engine.kind, engine.port):
             return endpoint
     return None
-
-
-def has_command(endpoint: EngineEndpoint | None, name: str) -> bool:
-    """The operator configured the command `start` or `stop` of it."""
-    return endpoint is not None and bool(getattr(endpoint, name, None))
 
 
 def _processes_of(snapshot: MachineSnapshot, kind: str) -> list[GpuProcess]:
