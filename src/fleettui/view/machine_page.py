@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fleettui.model.drain import DrainStatus
 from fleettui.model.machine import ConfigProblem
 from fleettui.model.profile import Profile
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.view.cells import Cell, fit_cells, width_of
 from fleettui.view.gpu_condition import identity_lines
 from fleettui.view.layout import Layout
+from fleettui.view.machine_drain import drain_journal_lines, drain_lines, still_there_lines
 from fleettui.view.machine_drift import drift_lines, stranger_lines
 from fleettui.view.machine_gpus import gpu_lines, process_lines
 from fleettui.view.machine_graphs import Graphs
@@ -44,10 +46,11 @@ def hardware_page(
     graphs: Graphs | None = None,
     profile: Profile | None = None,
     differences: Sequence[str] = (),
+    drain: DrainStatus | None = None,
 ) -> tuple[Section, ...]:
     """Health, then utilisation and devices, then the system. `problems`: of the whole fleet; `graphs`: None
     where no history is kept; `profile`: None where none is stored; `differences`: from it to what is
-    read now."""
+    read now; `drain`: as it is stored, of a machine that is drained."""
     view = _view_of(snapshot, now, layout)
     own = tuple(problem for problem in problems if problem.file == snapshot.machine.config_file)
     cards: list[Entry] = [("GPUs", gpu_lines(view))]
@@ -57,6 +60,9 @@ def hardware_page(
         machine.append(("Machine history", graphs.machine))
     left: list[Entry] = [
         ("State", state_lines(view)),
+        ("Drain", drain_lines(view, drain)),
+        ("Still there", still_there_lines(view)),
+        ("Drain journal", drain_journal_lines(view, drain)),
         ("Host key", key_lines(view)),
         ("Problems in the file", [(Cell(problem_line(problem), "bad"),) for problem in own]),
         *cards,

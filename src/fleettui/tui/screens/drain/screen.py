@@ -55,6 +55,7 @@ class DrainScreen(LiveScreen):
     """Of one machine, or of several that are emptied together. Leaving it ends nothing."""
 
     BINDINGS = bindings_for("drain")
+    is_drain = True
 
     def __init__(self, names: tuple[str, ...], text: str = "") -> None:
         super().__init__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fleettui.decide.profile_drift import profile_differences
+from fleettui.model.drain import DrainStatus
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.tui.screens.machine.history_of import HistoryOf
 from fleettui.tui.screens.machine.section_pane import SectionPane
@@ -20,6 +21,18 @@ class HardwarePane(SectionPane):
         super().__init__(machine_name)
         self._graphs: Graphs | None = None
         self._graphs_made_for: object = None
+        self._drain: DrainStatus | None = None
+
+    def show_machine(self, machine: MachineSnapshot | None, fleet: FleetSnapshot, now: float) -> None:
+        """With its drain as it was read last."""
+        drain = None
+        if machine is not None and machine.drain is not None:
+            watch = self.fleet_app.drains.watch
+            watch.look([machine.name])
+            drain = watch.status_of(machine.name)
+        if drain is not self._drain:
+            self._drain, self._shown_for = drain, None
+        super().show_machine(machine, fleet, now)
 
     def sections_of(
         self, machine: MachineSnapshot, fleet: FleetSnapshot, now: float, layout: Layout
@@ -34,6 +47,7 @@ class HardwarePane(SectionPane):
             self._graphs_of(machine, fleet.interval_s, now, layout),
             profile,
             () if profile is None else profile_differences(machine, profile),
+            self._drain,
         )
 
     def _graphs_of(
