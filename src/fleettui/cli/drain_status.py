@@ -139,8 +139,8 @@ async def _follow(folders: Folders, names: tuple[str, ...], arguments: Namespace
 
         def is_settled(name: str, state: str) -> bool:
             """One that is blocked may be empty by now: that takes polls to see, and is written down then."""
-            if state == "drained":
-                return stored[name] == state or stored[name] in WORKING
+            if state == "drained":  # whoever works on it writes that down after two polls, and we may be it
+                return stored[name] == state
             return time.monotonic() >= looked_at
 
         try:
