@@ -18,7 +18,7 @@ from fleettui.fleet.event_keeper import EventKeeper, Past
 from fleettui.fleet.event_log import KEPT_EVENTS, EventLog
 from fleettui.model.event import Event
 from fleettui.model.machine import ConfigProblem, EngineEndpoint
-from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot, Reason
+from fleettui.model.snapshot import DrainFlag, FleetSnapshot, LinkStatus, MachineSnapshot, Reason
 from fleettui.model.trust import SeenKey, TrustDecision
 from fleettui.store.database import Store
 from fleettui.store.events import read_events, read_writer
@@ -87,6 +87,18 @@ def test_a_copy_that_went_alone_is_told_a_little_later_with_its_own_time() -> No
     run.see(12, copies())
     run.see(13, copies(SMALL))  # loaded again: its unload comes first
     assert [event.kind for event in run.told[1:]] == ["loaded", "unloaded", "loaded"]
+
+
+def test_who_took_a_drain_off_is_told_though_the_flag_is_gone() -> None:
+    run = Run(who_undrained={"ada": "jo@desk"}.get)
+    flag = DrainFlag("drained", "PSU swap", "mia@jump", NOW - 60, id="d1")
+    run.see(0, copies(drain=flag), copies(name="bora", drain=flag))
+    assert run.see(2, copies(), copies(name="bora")) == [
+        "ada drain: drain ended, it was drained",
+        "bora drain: drain ended, it was drained",
+    ]
+    assert [event.by for event in run.told] == ["jo@desk", None]
+    assert run.told[0].details == {"change": "off", "was": "drained", "reason": "PSU swap"}
 
 
 def test_failed_attempts_are_counted_in_the_return() -> None:

@@ -25,6 +25,7 @@ from fleettui.store.drains import (
     change_drain,
     load_drain,
     load_drains,
+    load_followed_flags,
     load_journal,
     release_lock,
     save_copies,
@@ -60,6 +61,16 @@ def test_a_drain_comes_out_as_it_went_in(store: Store) -> None:
     assert replace(status.journal[1], seq=0) == STEP
     assert load_drains(store, FLEET) == {"ada": DRAIN}
     assert load_drains(store, "/other") == {}
+
+
+def test_who_took_a_flag_off_is_told_to_whoever_follows(store: Store) -> None:
+    off = replace(STEP, step="undrained", by="jo@desk")
+    assert load_followed_flags(store, FLEET)[1].undrained_by == {}
+    change_drain(store, FLEET, "ada", lambda _: DRAIN, replace(STEP, step="undrained", by="mia@jump"))
+    change_drain(store, FLEET, "ada", lambda _: None, off)
+    revision, flags = load_followed_flags(store, FLEET)
+    assert (revision, flags.drains, flags.undrained_by) == (2, {}, {"ada": "jo@desk"})
+    assert load_followed_flags(store, "/other")[1].undrained_by == {}
 
 
 def test_a_flag_is_seen_by_whoever_follows_flags(store: Store) -> None:

@@ -302,7 +302,9 @@ def _drain_event(
 ) -> Event:
     if flag is None:
         text = "drain ended" + (f", it was {was.state}" if was is not None else "")
-        details: dict[str, object] = {"change": "off", "was": None if was is None else was.state}
+        details: dict[str, object] = {"change": "off", "was": None, "reason": None}
+        if was is not None:
+            details |= {"was": was.state, "reason": was.reason}
         return Event(now, machine, "drain", "good", text, details, subject="off")
     why = flag.text if flag.state in _DRAIN_SEVERITY else ""
     reason = f'"{flag.reason}"' if flag.reason else ""

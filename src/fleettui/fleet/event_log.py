@@ -24,10 +24,12 @@ from fleettui.decide.trust import TrustTable
 from fleettui.fleet.bus import SnapshotBus
 from fleettui.fleet.event_keeper import EventKeeper, Past
 from fleettui.fleet.event_watch import MachineWatch
+from fleettui.fleet.flags import FlagBook
 from fleettui.fleet.keeper import WHOLE_PERIOD_S, SnapshotKeeper
 from fleettui.fleet.trust_gate import TrustGate
 from fleettui.model.event import Event
 from fleettui.model.machine import ConfigProblem
+from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 
 KEPT_EVENTS = 2_000
@@ -53,12 +55,15 @@ class EventLog:
         decisions: Callable[[], TrustTable | None] = lambda: None,
         clock: Callable[[], float] = time.time,
         utc_offset_s: Callable[[], int] = lambda: time.localtime().tm_gmtoff,
+        who_undrained: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._keeper = keeper
         """None: nothing is stored."""
         self._decisions = decisions
         self._clock = clock
         self._utc_offset_s = utc_offset_s
+        self._who_undrained = who_undrained
+        """Of a machine's name; a flag that is gone tells nothing any more."""
         self._events: list[Event] = []
         self._recent: dict[tuple[str, str, str], Event] = {}
         self._told: frozenset[tuple[str, str, str]] = frozenset()
@@ -146,8 +151,11 @@ class EventLog:
             elif watch.done_with is snapshot and watch.absent_since is None:
                 continue  # nearly all machines: a snapshot of the fleet brings news of a few
             watch.absent_since = None
-            found += watch.look(
-                snapshot, now, interval_s=fleet.interval_s, utc_offset_s=offset_s, told=self._told
+            found += map(
+                self._with_whoever_undrained,
+                watch.look(
+                    snapshot, now, interval_s=fleet.interval_s, utc_offset_s=offset_s, told=self._told
+                ),
             )
         if len(self._watches) != len(fleet.machines):
             present = {snapshot.machine.name for snapshot in fleet.machines}
@@ -160,6 +168,11 @@ class EventLog:
         found += self._trust_events(now)
         self._has_base = True
         self._tell(found)
+
+    def _with_whoever_undrained(self, event: Event) -> Event:
+        if event.kind != "drain" or event.subject != "off":
+            return event
+        return replace(event, by=self._who_undrained(event.machine))
 
     def _file_events(self, fleet: FleetSnapshot, now: float) -> list[Event]:
         before, self._problems = self._problems, fleet.problems
@@ -258,10 +271,16 @@ def make_event_log(
     keeper: SnapshotKeeper | None,
     gate: TrustGate | None,
     clock: Callable[[], float],
+    flags: FlagBook | None = None,
 ) -> EventLog:
     """The log of a service; it stores events where the service stores snapshots."""
     writer = None if keeper is None else EventKeeper(keeper.state_dir, machines_dir, keeper.writer)
-    return EventLog(writer, lambda: gate.book.table if gate is not None else None, clock)
+    return EventLog(
+        writer,
+        lambda: gate.book.table if gate is not None else None,
+        clock,
+        who_undrained=lambda name: None if flags is None else flags.flags.undrained_by.get(name),
+    )
 
 
 def _identity(event: Event) -> tuple[str, str, str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from fleettui.fleet.followed_state import FollowedState
 from fleettui.model.snapshot import DrainFlag, MaintenanceFlag
 from fleettui.store.database import StoreError
-from fleettui.store.flags import FleetFlags, change_maintenance, forget_flags, load_flags, read_revision
+from fleettui.store.drains import load_followed_flags
+from fleettui.store.flags import FleetFlags, change_maintenance, forget_flags, read_revision
 
 if TYPE_CHECKING:
     from fleettui.store.flags import Change, Outcome
@@ -29,7 +30,7 @@ class FlagBook:
         """Why flags cannot be read; None while all is well."""
         self._state = FollowedState[FleetFlags](
             state_dir, machines_dir, what="flags of machines", empty=FleetFlags(),
-            load=load_flags, read_revision=read_revision, is_watching=is_watching,
+            load=load_followed_flags, read_revision=read_revision, is_watching=is_watching,
         )  # fmt: skip
 
     @property

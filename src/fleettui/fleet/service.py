@@ -141,7 +141,9 @@ class FleetService:
         """Samples for graphs; None where `history_minutes` is."""
         self.shapes = make_shape_asker(settings.state_dir, self.bus, self._pollers, clock)
         """What models are made of; None without a state folder."""
-        self.events = make_event_log(settings.machines_dir, keeper, self._gate, clock)
+        self.events = make_event_log(
+            settings.machines_dir, keeper, self._gate, clock, None if self.flags is None else self.flags.book
+        )
 
     # -- what front ends use ------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from fleettui.model.drain import (
 )
 from fleettui.model.record import replace
 from fleettui.model.unknown import Unknown
-from fleettui.store.flags import FLAG_REVISIONS
+from fleettui.store.flags import FLAG_REVISIONS, FleetFlags, load_flags
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     Change = Callable[[Drain | None], Drain | None]
     """From the drain as it stands to what it shall be; None: off. May raise to change nothing at all."""
 
+UNDRAINED = "undrained"
+"""The step that takes a flag off."""
 LOCK_STALE_S = 60.0
 """A worker without a sign of life for so long has ended: another one may take over."""
 _PARTS: tuple[Any, ...] = (SourceCopy, CopyProgress, DrainOptions)
@@ -77,6 +79,20 @@ def load_drain(
             _find_lock(connection, folder, machine),
             journal,
         )
+
+
+def load_followed_flags(store: Store, machines_dir: str) -> tuple[int, FleetFlags]:
+    """The revision and every flag that is on, with who took drains off. Raises StoreError."""
+    revision, flags = load_flags(store, machines_dir)
+    with store.transaction("DEFERRED") as connection:
+        if not store.has_table("drain_journal"):
+            return revision, flags
+        rows = connection.execute(
+            "SELECT machine, by, MAX(seq) FROM drain_journal "
+            "WHERE machines_dir = ? AND step = ? GROUP BY machine",
+            (os.path.realpath(machines_dir), UNDRAINED),
+        ).fetchall()
+    return revision, replace(flags, undrained_by={machine: by for machine, by, _ in rows})
 
 
 def load_journal(

@@ -30,6 +30,8 @@ class FleetFlags:
     maintenance: Mapping[str, MaintenanceFlag] = field(default_factory=dict)
     drains: Mapping[str, DrainFlag] = field(default_factory=dict)
     """With the state that was stored; what the machine shows may say more."""
+    undrained_by: Mapping[str, str] = field(default_factory=dict)
+    """Who took the last drain of a machine off; only where the flags are followed."""
 
 
 def read_revision(store: Store, machines_dir: str) -> int:
