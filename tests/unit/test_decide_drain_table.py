@@ -255,6 +255,18 @@ def test_one_copy_too_many_goes_first_whatever_the_room() -> None:
     assert [eviction.model for eviction in line.target.evicts] == ["tiny1:1b"]
 
 
+def test_what_only_ollama_s_prediction_drops_is_announced_too() -> None:
+    """A file of 10 GiB is more than 80 % of 12.5: it makes room first, though the copy would fit."""
+    seen = copy_of(gib=11)
+    bora = host("bora", idle_phi(expires_at=NOW + 60), disk=[QWEN], free=12.4)
+    line = only(plan(host("ada", seen), bora))
+    assert (line.drain_class, line.text) == ("move_evicts", f"Ollama may evict {PHI} though it fits")
+    assert line.target is not None
+    assert [eviction.model for eviction in line.target.evicts] == [PHI]
+    alone = host("bora", disk=[QWEN], free=12.4)
+    assert only(plan(host("ada", seen), alone)).drain_class == "move"
+
+
 # Less than at the source
 
 

@@ -9,7 +9,7 @@ from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.matching import Asked, Match, find_on_engine, nearest_installed
 from fleettui.decide.model_need import ContextUse, ModelFacts, ModelNeed, SeenCopy, adjust_use, find_need
 from fleettui.decide.need import Needs
-from fleettui.decide.ollama_forecast import predict
+from fleettui.decide.ollama_forecast import Prediction, predict
 from fleettui.decide.ollama_use import OllamaUse, find_ollama_use, settings_of
 from fleettui.decide.room import IdleCopy
 from fleettui.model.busy import find_busy_signs
@@ -253,7 +253,7 @@ class Choices:
             place,
             most,
             None if isinstance(need, Unknown) else need,
-            predict(facts, use.use) if engine.kind == "ollama" else Unknown("not an Ollama"),
+            _foretell(facts, use.use) if engine.kind == "ollama" else Unknown("not an Ollama"),
             use.spreads,
             engine.kind == "ollama",
             wanted is not None and not isinstance(context, Unknown) and context < wanted,
@@ -304,6 +304,14 @@ class Choices:
             return True, 0.0, copy.name
         left = LEAST_KEEP_S if isinstance(copy.expires_at, Unknown) else copy.expires_at - self._now
         return False, round(max(LEAST_KEEP_S, left) / 10), copy.name
+
+
+def _foretell(facts: ModelFacts, use: ContextUse) -> Maybe[Prediction]:
+    """What Ollama predicts; at least the size of the file, where nothing tells of the cache."""
+    told = predict(facts, use)
+    if isinstance(told, Unknown) and not isinstance(facts.file_bytes, Unknown):
+        return Prediction(facts.file_bytes, 0, 0)
+    return told
 
 
 def _use_here(copy: SourceCopy) -> ContextUse:
