@@ -118,7 +118,7 @@ async def test_it_asks_why_and_names_machine_and_consequence() -> None:
 
 async def test_a_lost_copy_wants_a_word_for_its_class_and_the_machine_typed() -> None:
     async with dashboard() as rig:
-        await rig.press("j", "j", "d")
+        await rig.press(*typed("/bora"), "enter", "d")
         assert "1 copy ends with no resident copy anywhere: qwen2.5:14b" in rig.block("notes")
         await rig.press("enter")
         assert rig.asked == ""
