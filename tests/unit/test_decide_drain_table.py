@@ -573,3 +573,17 @@ def test_a_copy_is_planned_anew_without_the_machines_that_failed_and_beside_what
     nowhere = plan_copy(fleet, first.copy, NOTHING_KNOWN, options, NOW, frozenset({"bora", "cleo", "dora"}))
     assert nowhere.drain_class == "last_copy"
     assert {item.codes for item in nowhere.rejected} == {("excluded",)}
+
+
+def test_what_was_moved_before_is_no_victim_when_another_is_planned_anew() -> None:
+    ada = host("ada", copy_of(gib=12), copy_of(LLAMA, gib=12))
+    fleet = make_fleet(ada, host("bora", disk=[QWEN, LLAMA]), host("cleo", disk=[LLAMA], free=2))
+    (made,) = plan_drains(fleet, ["ada"], NOTHING_KNOWN, DrainOptions(), NOW)
+    moved, other = made.copies
+    assert target_of(moved) == "bora"
+    there = host("bora", copy_of(moved.copy.name, gib=12), disk=[QWEN, LLAMA], free=11.5)
+    later = make_fleet(ada, there, host("cleo", disk=[LLAMA], free=2))
+    again = plan_copy(later, other.copy, NOTHING_KNOWN, DrainOptions(), NOW)
+    assert again.drain_class == "move_evicts"  # for nobody said who serves what
+    again = plan_copy(later, other.copy, NOTHING_KNOWN, DrainOptions(), NOW, relied_on=[moved])
+    assert again.is_lost

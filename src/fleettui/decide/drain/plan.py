@@ -9,6 +9,7 @@ from fleettui.decide.drain.choices import Choice, Choices
 from fleettui.decide.drain.keep import count_resident
 from fleettui.decide.drain.lines import covered_line, loading_line, lost_line, unmanaged_line
 from fleettui.decide.drain.packing import Item, Packing, pack
+from fleettui.decide.drain.sight import is_same_model
 from fleettui.decide.drain.sources import Found, find_copies, find_copy, source_problem
 from fleettui.decide.drain.targets import find_targets, make_bay
 from fleettui.decide.knowledge import RouteKnowledge
@@ -79,9 +80,11 @@ def plan_copy(
     now: float,
     not_on: frozenset[str] = frozenset(),
     planned: Iterable[PlannedCopy] = (),
+    relied_on: Iterable[PlannedCopy] = (),
 ) -> PlannedCopy:
     """One copy anew. `not_on`: machines that failed for it; `planned`: lines whose loads are still to come,
-    or under way, and whose room is taken."""
+    or under way, and whose room is taken; `relied_on`: lines whose copies elsewhere serve what was drained,
+    and never go for this one."""
     held = tuple(
         [lease for line in planned if (lease := _as_lease(line, now)) is not None and line.copy != copy]
     )
@@ -90,8 +93,22 @@ def plan_copy(
         return PlannedCopy(copy, "unmanaged", f"{copy.machine} is not declared any more")
     knowledge = replace(knowledge, leases=(*knowledge.leases, *held))
     planner = _Planner(fleet, frozenset({copy.machine}), knowledge, options, now, not_on)
+    planner.kept = _copies_relied_on(fleet, relied_on)
     lines, _, _ = planner.plan([find_copy(snapshot, copy)])
     return lines[0]
+
+
+def _copies_relied_on(fleet: FleetSnapshot, lines: Iterable[PlannedCopy]) -> set[tuple[str, int, str]]:
+    """(machine, port, name) of what is resident on the targets of these lines."""
+    kept = set()
+    for line in lines:
+        if line.target is None or (machine := fleet.find(line.target.machine)) is None:
+            continue
+        for engine in machine.engines:
+            for there in () if isinstance(engine.loaded, Unknown) else engine.loaded:
+                if is_same_model(line.copy, there, fleet.catalog):
+                    kept.add((line.target.machine, engine.port, there.name))
+    return kept
 
 
 def _as_lease(line: PlannedCopy, now: float) -> Lease | None:
@@ -124,6 +141,8 @@ class _Planner:
         self.targets, self.excluded = find_targets(fleet, sources, knowledge, options, now)
         self.load_bytes: dict[tuple[str, str, int, str], int] = {}
         """Of files that are loaded, by key of the copy."""
+        self.kept: set[tuple[str, int, str]] = set()
+        """(machine, port, name) of copies that never go, whatever the plan."""
         self._needs = Needs(fleet, knowledge)
         self._bays: list[Bay | Rejection] = []
 
@@ -192,7 +211,7 @@ class _Planner:
 
     def _kept(self, covers: dict[int, tuple[int, Match]]) -> set[tuple[str, int, str]]:
         """Copies that must not be evicted: those that cover, and as many as the catalog wants kept."""
-        kept = {
+        kept = self.kept | {
             (self.targets[at].name, match.engine.port, match.copy.name)
             for at, match in covers.values()
             if match.copy is not None

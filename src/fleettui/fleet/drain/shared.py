@@ -153,8 +153,11 @@ class DrainRoom:
         knowledge = await self.book.load_knowledge(fleet)
         left_out = frozenset({*not_on, *self.stopped})
         to_come = self.to_come()
+        relied_on = tuple(
+            [line for lines in self.lines.values() for line, done in lines if done.state in RELYING]
+        )
         return await asyncio.to_thread(
-            plan_copy, fleet, copy, knowledge, options, self.now(), left_out, to_come
+            plan_copy, fleet, copy, knowledge, options, self.now(), left_out, to_come, relied_on
         )
 
     def to_come(self) -> tuple[PlannedCopy, ...]:
