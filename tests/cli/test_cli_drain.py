@@ -122,6 +122,13 @@ def test_a_machine_that_does_not_answer_is_exit_4_and_not_flagged(quiet_cli: Cli
     assert flags_of(quiet_cli) == set()
 
 
+def test_going_on_with_a_drain_needs_no_new_reason(quiet_cli: Cli) -> None:
+    put_drain(quiet_cli, "ada", "blocked")
+    assert quiet_cli("drain", "start", "ada", "--yes").returncode == 4, "it was asked, and does not answer"
+    assert quiet_cli("drain", "start", "ada", "cleo", "--yes").returncode == 2, "cleo has none yet"
+    assert flags_of(quiet_cli) == {"ada"}
+
+
 def test_without_a_drain(quiet_cli: Cli) -> None:
     assert quiet_cli("drain", "status").stdout == "no machine is draining\n"
     assert quiet_cli("drain", "status", "ada").stdout == "ada: not draining\n"
@@ -229,6 +236,9 @@ def test_copies_that_would_be_lost_are_refused_by_class(fleet_cli: Cli) -> None:
     assert "to go on all the same: --force-class cannot" in done.stderr
     assert " CANNOT       qwen2.5:32b" in done.stderr, "the preview comes first"
     assert flags_of(fleet_cli) == set()
+    document = json.loads(fleet_cli("drain", "start", "bora", "--reason", "x", "--yes", "--json").stdout)
+    assert (document["exit_code"], document["machines"][0]["refused"]) == (1, ["cannot"])
+    assert document["errors"][0]["message"].startswith("refused: 1 CANNOT (qwen2.5:32b); nothing was started")
     hinted = fleet_cli("drain", "start", "bora", "--dry-run")
     assert (hinted.returncode, hinted.stderr) == (0, "start would want --force-class cannot\n")
 

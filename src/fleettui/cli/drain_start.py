@@ -35,7 +35,8 @@ def start_command(arguments: Namespace) -> int:
     names = tuple(dict.fromkeys(arguments.names))
     if not arguments.dry_run:
         refuse_readonly(folders, "drain start")
-        if not (arguments.reason or "").strip():
+        arguments.reason = (arguments.reason or "").strip() or _known_reason(folders, names)
+        if not arguments.reason:
             raise CommandError("a drain wants its reason: add --reason TEXT, or look first: --dry-run", _SEE)
         if not arguments.yes and not diagnostics.can_ask():
             raise CommandError(
@@ -48,6 +49,14 @@ def start_command(arguments: Namespace) -> int:
         return run_serving(_start(folders, names, arguments, until))
     except DrainError as error:
         raise command_error(error, folders, "nothing was started") from None
+
+
+def _known_reason(folders: Folders, names: tuple[str, ...]) -> str:
+    """Of drains that are on already: going on with one needs no new reason. Empty where they differ."""
+    from fleettui.cli.drain_status import load_statuses
+
+    reasons = {"" if status is None else status.drain.reason for _, status in load_statuses(folders, names)}
+    return reasons.pop() if len(reasons) == 1 else ""
 
 
 _SEE = "see: fleettui drain start --help"
@@ -88,7 +97,15 @@ async def _start(folders: Folders, names: tuple[str, ...], arguments: Namespace,
             return code
         if not arguments.json or not arguments.yes:
             talk.say_lines(_preview(plans, arguments, now, diagnostics.terminal_width(), talk))
-        _check(plans, options, blind)
+        try:
+            _check(plans, options, blind)
+        except CommandError as error:
+            if arguments.json:
+                document = preview_document(
+                    plans, options, now, reason=arguments.reason, exit_code=error.exit_code
+                )
+                output.write_document({**document, "errors": error.document(None)["errors"]})
+            raise
         if not arguments.yes:
             await _ask(names, plans)
         await desk.start(names, arguments.reason, options, until=until)
