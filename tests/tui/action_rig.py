@@ -195,6 +195,7 @@ class EndlessDesk:
     """Knows nothing, leases all, and its loads take for ever."""
 
     error: str | None = None
+    load_rates = NOTHING_KNOWN.load_rates
 
     def knowledge_of(self, model: str) -> RouteKnowledge:
         return NOTHING_KNOWN
