@@ -180,16 +180,19 @@ def find_cover(
     ):  # sorted keeps the fleet's order within each group
         if machine.name == line.copy.machine or is_out_of_service(machine):
             continue
-        context = line.context_there if machine.name == planned and _is_planned_so(line) else Unknown()
+        context = planned_context(line, machine.name)
         for cover in _copies_of(machine, line.copy, fleet.catalog):
-            if not shortfall_of(line.copy, cover.copy, options, context):
+            # Clients speak the API of their engine: one of another kind serves none of them.
+            if cover.engine == line.copy.engine and not shortfall_of(line.copy, cover.copy, options, context):
                 return cover
     return None
 
 
-def _is_planned_so(line: PlannedCopy) -> bool:
-    """The context there was shown in the preview, and not as degraded."""
-    return line.drain_class in ("move", "move_evicts", "pull", "covered")
+def planned_context(line: PlannedCopy, machine: str) -> Maybe[int]:
+    """Tokens that the preview showed for that machine, and not as degraded; Unknown: it showed none."""
+    is_shown = line.drain_class in ("move", "move_evicts", "pull", "covered")
+    is_target = line.target is not None and line.target.machine == machine
+    return line.context_there if is_shown and is_target else NOT_READ
 
 
 def find_lesser(fleet: FleetSnapshot, line: PlannedCopy, name: str | None, options: DrainOptions) -> str:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from fleettui.decide.drain.progress import RETRIES
 from fleettui.fleet.drain.shared import DrainRoom
-from fleettui.model.drain import CopyProgress, CopyState, DrainOptions, PlannedCopy, SourceCopy
+from fleettui.model.drain import (
+    CopyProgress,
+    CopyState,
+    DrainOptions,
+    DrainPlan,
+    DrainStatus,
+    PlannedCopy,
+    SourceCopy,
+)
 from fleettui.model.names import canonical_name
 from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ
@@ -45,16 +53,42 @@ class CopyBoard:
         """It was looked at a moment ago."""
         return self._held.get(key, 0.0) > self._room.now()
 
-    def add(self, line: PlannedCopy, options: DrainOptions, hint: CopyProgress | None = None) -> None:
-        """A new line; of what was written down only counts what observation cannot tell."""
+    def fill(
+        self, plan: DrainPlan, options: DrainOptions, stored: DrainStatus | None, *, is_anew: bool
+    ) -> None:
+        """Lines by observation, beside them what was unloaded before. `is_anew`: the operator began again."""
+        hints = {} if stored is None else {copy.copy.key: copy for copy in stored.copies}
+        journal = () if stored is None else stored.journal
+        loaded = {(entry.copy, entry.target) for entry in journal if entry.step == "load"}
+        for line in plan.copies:
+            hint = hints.pop(line.copy.key, None)
+            if hint is not None and is_anew:
+                hint = replace(hint, unloads=0, state="pending")
+            self.add(line, options, hint, loaded)
+        for hint in hints.values():  # not listed any more
+            if hint.unloads:
+                self.add_gone(hint)
+        self.publish()
+
+    def add(
+        self,
+        line: PlannedCopy,
+        options: DrainOptions,
+        hint: CopyProgress | None = None,
+        loaded: Collection[tuple[str, str]] = (),
+    ) -> None:
+        """A new line; of what was written down only counts what observation cannot tell. `loaded`: (name of
+        a copy, machine) that this drain had loaded there."""
         key, target = line.copy.key, None if line.target is None else line.target.machine
         fresh = CopyProgress(
             line.copy, line.drain_class, "pending", self._room.now(), target, line.text,
             UNKNOWN_ETA if line.target is None else line.target.eta_s,
         )  # fmt: skip
+        is_moved = line.drain_class == "covered" and (line.copy.name, target) in loaded
         if hint is not None:
-            is_moved = hint.is_moved and line.drain_class == "covered"
-            fresh = replace(fresh, unloads=hint.unloads, is_moved=is_moved)
+            is_moved = is_moved or (hint.is_moved and line.drain_class == "covered")
+            fresh = replace(fresh, unloads=hint.unloads)
+        fresh = replace(fresh, is_moved=is_moved)
         if _is_named(line.copy, options.skips) or (hint is not None and hint.state == "skipped"):
             fresh = replace(fresh, state="skipped", text="skipped by the operator")
         self.lines[key], self.copies[key] = line, fresh

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from fleettui.decide.drain.sight import Cover, find_cover, is_same_model, shortfall_of
+from fleettui.decide.drain.sight import Cover, find_cover, is_same_model, planned_context, shortfall_of
 from fleettui.decide.ollama_use import find_ollama_use
 from fleettui.fleet.drain import ollama
 from fleettui.fleet.drain.engines import (
@@ -137,7 +137,7 @@ class CopyLoad:
         lacks = ""
         if not is_same_model(copy, landed, self._room.fleet.catalog):
             lacks = "it has other weights there"
-        planned = self._line.context_there
+        planned = planned_context(self._line, name)
         lacks = lacks or shortfall_of(copy, landed, self._options, planned)
         if not lacks:
             return
@@ -224,7 +224,7 @@ async def _fresh(room: DrainRoom, line: PlannedCopy, cover: Cover, options: Drai
         listed = await list_now(room.service, address_of_cover(cover))
     except StepError as error:
         raise Uncovered(str(error)) from None
-    planned = line.context_there
+    planned = planned_context(line, cover.machine)
     lacks = "it is not listed any more"
     for copy in listed:
         if is_same_model(line.copy, copy, room.fleet.catalog):

@@ -148,9 +148,8 @@ class DrainWorker:
 
     async def _begin(self) -> bool:
         """Lines by observation; what was written down tells only what was skipped, unloaded or moved."""
-        stored = await self.room.book.load(self.machine, entries=1)
+        stored = await self.room.book.load(self.machine)
         self._seen_seq = stored.journal[-1].seq if stored is not None and stored.journal else 0
-        hints = {} if stored is None else {copy.copy.key: copy for copy in stored.copies}
         plan = self._plan
         while plan is None:
             found = await self.room.plan((self.machine,), self.drain.options)
@@ -162,12 +161,7 @@ class DrainWorker:
                     return not await self._end_offline()
                 self._has_news.clear()
                 await self._pause()
-        for line in plan.copies:
-            self.board.add(line, self.drain.options, hints.pop(line.copy.key, None))
-        for hint in hints.values():  # not listed any more
-            if hint.unloads:
-                self.board.add_gone(hint)
-        self.board.publish()
+        self.board.fill(plan, self.drain.options, stored, is_anew=self._plan is not None)
         await self._save()
         await self._set_state("running", "", self.entry("running"))
         return True
