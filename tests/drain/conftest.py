@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 from arena import Arena, MakeArena
 
 from fleettui.demo.launcher import DemoFleet
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "cli"))
+"""Has a terminal for tests."""
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 
 from arena import SMALL, Arena, MakeArena, wait_until
+from terminal import Terminal
 
 from fleettui.model.drain import Drain
 from fleettui.store.database import Store
@@ -72,9 +73,6 @@ def test_drained_in_words_and_as_a_document(make_arena: MakeArena) -> None:
 
 
 def test_a_typed_name_starts_it(make_arena: MakeArena) -> None:
-    sys.path.insert(0, str(__file__).rsplit("/", 2)[0] + "/cli")
-    from terminal import Terminal
-
     arena = make_arena(12)
     with Terminal(
         "drain", "start", "gpu-12", "--reason", "kernel", environment=arena.environment
@@ -117,9 +115,15 @@ def test_what_blocked_it_is_gone_and_so_it_is_drained(make_arena: MakeArena) -> 
     drain = Drain("d1", "gpu-12", "blocked", "PSU swap", "mia@jump", time.time(), text="vllm stays")
     with Store.open(arena.environment["FLEETTUI_STATE_DIR"]) as store:
         change_drain(store, arena.environment["FLEETTUI_MACHINES"], "gpu-12", lambda _: drain)
-    followed = command(arena, "drain", "status", "gpu-12", "--follow")
-    assert followed.returncode == 0, followed.stdout
-    assert followed.stdout.splitlines()[0].startswith('gpu-12: drained "PSU swap" by mia@jump since ')
+    words = ("drain", "status", "gpu-12", "--follow")
+    with Terminal(*words, environment=arena.environment, stdout=None, size=(70, 12)) as terminal:
+        code, _ = terminal.end()
+        told = re.sub(r"\x1b\[[0-9;]*[a-zA-Z]", "", terminal.written.decode())
+    assert code == 0, told
+    assert 'gpu-12: draining (blocked) "PSU swap" by mia@jump since ' in told, "drawn first as it is stored"
+    last = told.rpartition("gpu-12: ")[2]
+    assert last.startswith('drained "PSU swap" by mia@jump since ')
+    assert "safe to reboot; when it is back: fleettui undrain gpu-12" in last
     assert arena.journal()[-1] == ("drained", "", "", "nothing is loaded any more; it was blocked")
     assert arena.state_of("gpu-12") == ("drained", ""), "who starts while it reboots knows, too"
 
