@@ -22,10 +22,12 @@ from fleettui.decide.filters import flag_rejections
 from fleettui.decide.health import judge_health
 from fleettui.decide.plan_nodes import why_unavailable
 from fleettui.fleet.drain_watch import DrainWatch
+from fleettui.fleet.record import MachineRecord
 from fleettui.model.readings import EngineReading
 from fleettui.model.snapshot import DrainFlag, DrainState, MaintenanceFlag
 from fleettui.model.sockets import FoundEngine, ListeningPort, SocketsReading
 from fleettui.model.unknown import Unknown
+from fleettui.net.errors import LinkError
 from fleettui.view.filter_language import Filter, parse_filter
 from fleettui.view.flags import flag_cells, flag_texts
 from fleettui.view.glyphs import UNICODE
@@ -135,6 +137,21 @@ def test_what_is_not_seen_changes_nothing() -> None:
     assert watched(blocked, None, DOWN, None) is blocked
 
 
+@pytest.mark.parametrize("state", [*DRAINING, "drained"])
+def test_no_outage_reboot_or_new_connection_takes_the_flag_away(state: DrainState) -> None:
+    record = MachineRecord(make_machine())
+    record.drain = flag(state)
+    for number in range(3):
+        at = NOW + 60 * number
+        record.link_up("192.0.2.10:22", at)
+        assert record.freeze(at + 1, 2.0).drain == record.drain
+        record.link_failed(LinkError("connect", "no answer"), at + 30, at + 20)
+        offline = record.freeze(at + 21, 2.0)
+        assert (offline.health, offline.drain) == ("offline", record.drain)
+        is_expected = any(reason.code == "expected" for reason in offline.reasons)
+        assert is_expected is (state == "drained")
+
+
 # -- who obeys it ----------------------------------------------------------------------------------------
 
 
@@ -240,9 +257,7 @@ def told(before: DrainFlag | None, after: DrainFlag | None) -> list[tuple[str, s
 def test_the_timeline_says_what_became_of_it_and_who_did_it() -> None:
     running = flag(by="mia@jump", until=NOW + 60)
     assert told(None, running) == [('drain running: "PSU swap", until 14:04', "note", "mia@jump")]
-    assert told(running, replace(running, state="drained")) == [
-        ('drained: "PSU swap"', "good", "mia@jump")
-    ]
+    assert told(running, replace(running, state="drained")) == [('drained: "PSU swap"', "good", "mia@jump")]
     blocked = replace(running, state="blocked", text="vllm stays")
     assert told(running, blocked) == [('drain blocked: vllm stays ("PSU swap")', "bad", "mia@jump")]
     cancelled = replace(running, state="cancelled", changed_by="jo@desk")
