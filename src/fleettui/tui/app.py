@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import SystemCommand
 from textual.message import Message
@@ -23,35 +23,22 @@ from fleettui.tui.memory import Memory, texts_in
 from fleettui.tui.offers import Offer, actions_now, is_offered
 from fleettui.tui.painter import Painter
 from fleettui.tui.palette import PaletteCommands
-from fleettui.tui.planning import FleetPlans
 from fleettui.tui.port import FleetPort, Look
 from fleettui.tui.remembering import APP, RememberingApp, recall
 from fleettui.tui.route_key import RouteKey
-from fleettui.tui.screens.drain.screen import DrainScreen
-from fleettui.tui.screens.events.screen import EventsScreen
-from fleettui.tui.screens.fleet.screen import FleetScreen
 from fleettui.tui.screens.help.screen import HelpScreen
-from fleettui.tui.screens.machine.screen import MachineScreen
 from fleettui.tui.screens.menu.screen import MenuScreen
-from fleettui.tui.screens.models.screen import ModelsScreen
 from fleettui.tui.screens.pending.screen import PendingScreen
-from fleettui.tui.screens.plan.screen import PlanScreen
-from fleettui.tui.screens.route.screen import RouteScreen
 from fleettui.tui.shell import ShellKey
+from fleettui.tui.top_screens import TOP_SCREENS
 from fleettui.tui.widgets.painting import Line
 from fleettui.view.text import clean
 
+if TYPE_CHECKING:
+    from fleettui.tui.planning import FleetPlans
+
 INTERVALS_S = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 """What `+` and `-` step through."""
-
-TOP_SCREENS: tuple[tuple[str, type[LiveScreen]], ...] = (
-    ("fleet", FleetScreen),
-    ("models", ModelsScreen),
-    ("route", RouteScreen),
-    ("plan", PlanScreen),
-    ("events", EventsScreen),
-)
-"""What 1 to 5 show, by name. Each keeps a stack of screens of its own, so that going there is instant."""
 
 
 class SnapshotArrived(Message):
@@ -91,11 +78,16 @@ class FleetApp(RememberingApp):
         self.drains = DrainKeys(self)
         self.shell = ShellKey(self)
         self.route = RouteKey(self)
-        self.plans = FleetPlans(self)
-        """Plans of the fleet as it is."""
         self._unsubscribe: Callable[[], None] | None = None
         self._commands = texts_in(self.memory.part(APP), "commands")
         """Lines of commands typed so far, oldest first."""
+
+    @cached_property
+    def plans(self) -> FleetPlans:
+        """Plans of the fleet as it is."""
+        from fleettui.tui.planning import FleetPlans
+
+        return FleetPlans(self)
 
     def on_mount(self) -> None:
         self._unsubscribe = self.service.subscribe(self._take_snapshot)
@@ -125,6 +117,8 @@ class FleetApp(RememberingApp):
 
     def open_machine(self, name: str, tab: str | None = None) -> None:
         """Show everything known of a machine: that tab of it, else the first."""
+        from fleettui.tui.screens.machine.screen import MachineScreen
+
         screen = self.screen
         if not isinstance(screen, MachineScreen) or screen.machine_name != name:
             self.push_screen(MachineScreen(name, tab))
@@ -141,6 +135,8 @@ class FleetApp(RememberingApp):
 
     def open_drain(self, names: tuple[str, ...], text: str = "") -> None:
         """Show what a drain of these machines would do, or how far it is. `text`: reason and end."""
+        from fleettui.tui.screens.drain.screen import DrainScreen
+
         self.push_screen(DrainScreen(names, text))
 
     def open_pending(self, name: str | None = None) -> None:
@@ -182,7 +178,7 @@ class FleetApp(RememberingApp):
         applies = {
             "theme": self.has_color,
             "undo": bool(self.maintenance.last or self.drains.last),
-            "drain": not isinstance(screen, DrainScreen),
+            "drain": screen is None or not screen.is_drain,
             "undrain": screen is not None and any(map(self.drains.is_flagged, screen.chosen_machines)),
         }
         if not applies.get(action, True):

@@ -31,6 +31,8 @@ class LiveScreen(Screen[None]):
 
     machine_name: str | None = None
     """The one machine it is about; None: about all."""
+    is_drain = False
+    """It shows a drain."""
     _had_machine: bool | None = None
 
     @property
