@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -301,6 +303,31 @@ def test_a_warm_route_sees_it_at_once(fleet_cli: Cli, watching: subprocess.Popen
         assert fleet_cli(*words).stdout == "ada\n"
     finally:
         watching.send_signal(signal.SIGCONT)
+
+
+def test_a_running_process_follows_and_its_timeline_says_who(
+    fleet_cli: Cli, watching: subprocess.Popen[str]
+) -> None:
+    def wait_for_state(state: str) -> None:
+        assert watching.stdout is not None
+        for line in watching.stdout:
+            machines = {machine["name"]: machine for machine in json.loads(line)["machines"]}
+            if "enno" in machines and machines["enno"]["drain"]["state"] == state:
+                return
+        raise AssertionError(f"never {state}")
+
+    wait_for_state("off")
+    put_drain(fleet_cli, "enno", "running")
+    wait_for_state("running")
+    assert fleet_cli("undrain", "enno").returncode == 0
+    wait_for_state("off")
+    for _ in range(20):
+        document = json.loads(fleet_cli("events", "enno", "--json").stdout)
+        told = [(event["text"], event["by"]) for event in document["events"] if event["kind"] == "drain"]
+        if len(told) == 2:
+            break
+    me = f"{getpass.getuser()}@{socket.gethostname()}"
+    assert told == [('drain running: "PSU swap"', "mia@jump"), ("drain ended, it was running", me)]
 
 
 def test_removal_shows_what_is_loaded_and_how_to_move_it_first(
