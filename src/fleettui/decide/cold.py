@@ -23,6 +23,7 @@ from fleettui.decide.load_words import say_cold, say_load
 from fleettui.decide.matching import Match
 from fleettui.decide.need import vram_need
 from fleettui.model.busy import find_busy_signs, unused_s
+from fleettui.model.fit_verdict import FitVerdict
 from fleettui.model.readings import EngineReading, InstalledModel
 from fleettui.model.record import replace
 from fleettui.model.route import (
@@ -40,6 +41,14 @@ from fleettui.model.unknown import NOT_READ, Maybe, Unknown, known_or
 from fleettui.model.vram import FreeVram
 
 _MIB = 1 << 20
+_TIERS: dict[FitVerdict, int] = {
+    "one_gpu": TIER_FITS,
+    "several_gpus": TIER_FITS,
+    "evictions": TIER_EVICTS,
+    "cpu_offload": TIER_OFFLOAD,
+    "no": TIER_OFFLOAD,
+    "unknown": TIER_OFFLOAD,
+}
 
 
 class ColdJudge:
@@ -104,15 +113,19 @@ class ColdJudge:
         told = self._told(plan)
         if query.min_free_vram_mib > 0 or plan.verdict == "no":
             rejections += self._lacks(snapshot, free, plan, told)
-        evicts, cost = self._evictions(engine, plan, rate)
+        evicts: tuple[Eviction, ...] = ()
+        cost = 0.0
+        if plan.victims or plan.likely:
+            evicts, cost = self._evictions(engine, plan, rate)
         eta = self._estimate(size_bytes, rate, has_evictions=bool(plan.victims))
         if plan.waits:
             eta = not_known("waits for a copy at work")
+        tier = _TIERS[plan.verdict]
+        if tier == TIER_FITS and (plan.victims or plan.waits):
+            tier = TIER_EVICTS
         in_flight = count_in_flight(engine, busy) if busy else 0
         against = tuple(rejections)
-        return Verdict(
-            _tier(plan), plan, against, eta, told, evicts, cost, plan.gpus, busy, NOT_READ, in_flight
-        )
+        return Verdict(tier, plan, against, eta, told, evicts, cost, plan.gpus, busy, NOT_READ, in_flight)
 
     def judge_reload(self, snapshot: MachineSnapshot, match: Match, reason: str) -> tuple[Verdict, str]:
         """A copy is loaded with another context: it goes first, then the same weights come again.
@@ -228,9 +241,3 @@ class ColdJudge:
                     Eviction(copy.name, idle_s, size if isinstance(size, Unknown) else size // _MIB)
                 )
         return tuple(evicts), round(cost, 1)
-
-
-def _tier(plan: LoadPlan) -> int:
-    if plan.is_offload:
-        return TIER_OFFLOAD
-    return TIER_EVICTS if plan.victims or plan.waits or plan.verdict == "evictions" else TIER_FITS

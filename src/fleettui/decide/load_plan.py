@@ -134,6 +134,8 @@ class _Basis:
     """Of it, on a single card."""
     told: Maybe[Prediction]
     """What Ollama predicts."""
+    kept: int
+    """Copies that it keeps on any machine."""
 
 
 class LoadPlanner:
@@ -164,7 +166,9 @@ class LoadPlanner:
         if isinstance(need, Unknown):
             return need
         count, idle = _copies_on(engine)
-        forced = max(0, count - basis.use.most_copies(snapshot) + 1) if count else 0
+        forced = 0
+        if count >= basis.kept:
+            forced = max(0, count + 1 - basis.use.most_copies(snapshot))
         best, index = free.best_mib, free.best_index
         if (
             not forced
@@ -218,7 +222,7 @@ class LoadPlanner:
                 use = OllamaUse(ContextUse(_SMALLEST_CONTEXT if context is None else context))
             need = self._needs.find(facts, use.use)
             least_bytes = 0 if isinstance(need, Unknown) else need.total_bytes()
-            basis = _Basis(use, need, least_bytes, predict(facts, use.use))
+            basis = _Basis(use, need, least_bytes, predict(facts, use.use), use.sure_copies)
             self._bases[key] = basis
         return basis
 

@@ -122,9 +122,14 @@ class Asked:
         """(rank, name to call it by, model) of those that are the asked one, in their order."""
         if kind != "ollama":
             return self._among_ids(models, kind)
-        skipped = self._skipped
-        likely = [model for model in models if model.name not in skipped]
-        return self._among_ollama_s(likely) if likely else []
+        skipped, found = self._skipped, []
+        for model in [model for model in models if model.name not in skipped]:
+            rank = self.rank_on_ollama(model.name)
+            if rank is not None:
+                found.append((rank, model.name, model))
+                if rank == OWN:
+                    break
+        return found
 
     def relatives_among(self, models: Collection[InstalledModel]) -> list[str]:
         """Names of the same family: the model with another tag."""
@@ -134,16 +139,6 @@ class Asked:
         found = {name for name in names if family_of(name) in self._families}
         self._strangers |= names - found
         return list(found)
-
-    def _among_ollama_s(self, models: list[Listed]) -> list[tuple[int, str, Listed]]:
-        found: list[tuple[int, str, Listed]] = []
-        for model in models:
-            rank = self.rank_on_ollama(model.name)
-            if rank is not None:
-                found.append((rank, model.name, model))
-                if rank == OWN:
-                    break
-        return found
 
     def _among_ids(self, models: Collection[Listed], kind: str) -> list[tuple[int, str, Listed]]:
         ranks = self.ranks_on(kind)
@@ -187,11 +182,11 @@ def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
     loaded = () if isinstance(engine.loaded, Unknown) else engine.loaded
     on_disk = [] if isinstance(engine.installed, Unknown) else asked.find_among(engine.installed, kind)
     running = asked.find_among(loaded, kind) if loaded else []
-    if running:
+    if not running and not on_disk:
+        return None
+    if running and (len(running) > 1 or running[0][2].state == "stopping"):
         running = asked.find_among([copy for copy in loaded if copy.state != "stopping"], kind)
         running.sort(key=_rank)
-    elif not on_disk:
-        return None
     if len(on_disk) > 1:
         on_disk.sort(key=_rank_locally)
     if on_disk and loaded and not (running and running[0][0] < on_disk[0][0]):

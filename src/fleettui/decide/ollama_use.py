@@ -10,7 +10,7 @@ from fleettui.model.ollama_settings import OllamaSettings
 from fleettui.model.readings import SystemReading
 from fleettui.model.record import dataclass, replace
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.model.vram import has_no_gpu, vram_sum
 
 ASSUMES_ONE = "assumes 1 request at a time"
@@ -37,6 +37,12 @@ class OllamaUse:
         if not isinstance(self.max_loaded, Unknown) and self.max_loaded > 0:
             return self.max_loaded
         return _COPIES_PER_GPU * max(1, 0 if snapshot.gpu is None else len(snapshot.gpu.cards))
+
+    @property
+    def sure_copies(self) -> int:
+        """How many it keeps on any machine."""
+        known = known_or(self.max_loaded, 0)
+        return known if known > 0 else _COPIES_PER_GPU
 
     @property
     def notes(self) -> tuple[str, ...]:

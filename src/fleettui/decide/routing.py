@@ -49,7 +49,9 @@ _NOT_RESIDENT = Unknown("not resident")
 _NOT_LOOKED: tuple[tuple[Match, ...], bool] = (), False
 
 if TYPE_CHECKING:
-    _Contender = tuple[MachineSnapshot, tuple[Match, ...], list[Rejection], float | None, int, bool]
+    from collections.abc import Sequence
+
+    _Contender = tuple[MachineSnapshot, tuple[Match, ...], Sequence[Rejection], float | None, int, bool]
     """A machine that may serve it; its matches; what speaks against it so far; age; leases; is it without."""
 
 
@@ -133,8 +135,11 @@ def _sift(
     query, now, limit_s, leases = inquiry.query, inquiry.now, inquiry.limit_s, inquiry.leases
     contenders: list[_Contender] = []
     refused: list[Refused] = []
+    has_wishes = bool(query.exclude or query.tags)
     for snapshot, (found, is_complete) in zip(inquiry.fleet.machines, finds, strict=True):
-        against = operator_rejections(snapshot, query, now)
+        against: Sequence[Rejection] = ()
+        if has_wishes or snapshot.maintenance is not None or snapshot.drain is not None:
+            against = operator_rejections(snapshot, query, now)
         distrust = None if snapshot.trust == "approved" else trust_rejection(snapshot)
         if distrust is not None:
             refused.append(Refused(snapshot, (distrust, *against), None, False, False))
@@ -167,8 +172,6 @@ def _sift(
 
 def operator_rejections(snapshot: MachineSnapshot, query: RouteQuery, now: float) -> list[Rejection]:
     """What the operator decided about the machine, and what the caller wants none of."""
-    if snapshot.maintenance is None and snapshot.drain is None and not query.exclude and not query.tags:
-        return []
     return [*flag_rejections(snapshot, now), *selector_rejections(snapshot, query)]
 
 

@@ -39,7 +39,8 @@ def find_busy_signs(
 ) -> tuple[BusySign, ...]:
     """All signs that `copy` (None: anything on the engine) works now; empty: none was seen."""
     if engine.load is None and isinstance(engine.running, Unknown) and isinstance(engine.waiting, Unknown):
-        return tuple(_weak_signs(snapshot, engine, copy, now))  # Ollama: it counts nothing
+        weak = _weak_signs(snapshot, engine, copy, now)  # Ollama: it counts nothing
+        return tuple(weak) if weak else ()
     found = _counted(engine)
     if not found and not _counts(engine):
         found = _weak_signs(snapshot, engine, copy, now)
@@ -118,8 +119,11 @@ def _weak_signs(
             words = "GPU" if len(busy) == 1 else "GPUs"
             found.append(BusySign("gpu", f"{words} {', '.join(map(str, busy))} busy"))
     if engine.uses and engine.kind == "ollama":
-        used = [use.used_at for use in engine.uses if copy is None or use.name == copy.name]
-        if used and 0 <= now - max(used) < JUST_USED_S:
+        used_at = None
+        for use in engine.uses:
+            if (copy is None or use.name == copy.name) and (used_at is None or use.used_at > used_at):
+                used_at = use.used_at
+        if used_at is not None and 0 <= now - used_at < JUST_USED_S:
             found.append(BusySign("expiry", "used a moment ago"))
     return found
 
