@@ -43,6 +43,7 @@ from fleettui.tui.themes import DARK, LIGHT
 from fleettui.tui.themes.own import COLORBLIND_DARK, CONTRAST
 from fleettui.view.oneshot import status_lines
 from fleettui.view.route_text import format_answer, route_lines
+from picture_drain import PictureDesk
 from picture_past import PastEvents, past_events, recall, with_newcomer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,6 +80,8 @@ class Picture:
     """Asks the machine something, so it is taken while they answer."""
     has_newcomer: bool = False
     """Two machines wait for the operator."""
+    drained: str = ""
+    """The machine whose drain is under way; `no`: drains are only previewed."""
     picked: str = ""
     """The model that `fleettui pick` is asked for; empty: it is the dashboard."""
 
@@ -86,6 +89,9 @@ class Picture:
 PICKED_MODEL = "llama3.1:8b"
 ROUTE = ("t", *"70b", "enter", "c", *"32k", "enter")
 """From the first machine to the ranking of a model, with a context."""
+
+DORA = ("slash", *"dora", "enter", "d")
+"""To what would become of a machine with copies of every sort."""
 
 PICTURES = (
     Picture("fleet-80x24", (80, 24)),
@@ -106,6 +112,9 @@ PICTURES = (
     Picture("plan-160x45", (160, 45), ("4",)),
     Picture("plan-80x24", (80, 24), ("4",)),
     Picture("plan-what-if-160x45", (160, 45), ("4", "w")),
+    Picture("drain-160x45", (160, 45), DORA, drained="no"),
+    Picture("drain-80x24", (80, 24), DORA, drained="no"),
+    Picture("drain-running-160x45", (160, 45), ("d",), drained="ada"),
     Picture("pick-120x40", (120, 40), ("down",), picked=PICKED_MODEL),
     Picture("events-160x45", (160, 45), ("5",)),
     Picture("events-80x24", (80, 24), ("5",)),
@@ -126,6 +135,7 @@ class PicturePort:
         self.is_paused = False
         self.is_settled = True
         self.events = PastEvents(past_events(service.snapshot, now))
+        self.drains: PictureDesk | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._service, name)
@@ -201,6 +211,9 @@ async def take(picture: Picture, service: FleetService, clock: StoppableClock) -
     snapshot = with_newcomer(service.snapshot, now) if picture.has_newcomer else service.snapshot
     look = Look(theme=picture.theme, utc_offset_s=round(SHOWN_AT - now))
     port = PicturePort(service, snapshot, now)
+    if picture.drained:
+        port.drains = PictureDesk(snapshot, now, None if picture.drained == "no" else picture.drained)
+        port.snapshot = port.drains.flagged()
     app: FleetApp | PickApp = FleetApp(port, look, clock)
     if picture.picked:
         app = PickApp(port, PickQuestion(RouteQuery(picture.picked)), look, clock=clock)
@@ -209,6 +222,9 @@ async def take(picture: Picture, service: FleetService, clock: StoppableClock) -
         for key in picture.keys:
             await pilot.press(key)
             await paint(pilot, app)
+            if picture.drained:  # a preview is worked out beside the screen
+                await app.workers.wait_for_complete()
+                await paint(pilot, app)
         if picture.is_live:
             await pilot.pause(1.0)
             await paint(pilot, app)

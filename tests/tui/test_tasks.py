@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from drain_desk import FakeDrainDesk
 from textual.pilot import Pilot
 from tui_fleet import NOW, Clock, FakeEvents, FakeService, sample_machines
 
@@ -41,6 +42,7 @@ SEEN = {
     "Which machines are in trouble?": r"health ▴[^\n]*\n[^\n]*dora +▲ unhealthy(.*\n){2}.*pve52 +✗ offline",
     "Who is new, and is it the right one?": r"(?s)SHA256:Vd3yq0mN7YkqkL9dXxZQm1a1l9pR0yV5.*KX7A-2MPD",
     "Take this machine out of service": r"(?s)ada[^\n]*⚑.*u undoes",
+    "What if I had to reboot this machine?": r"MOVE +llama3.1:70b +hopper GPU 0",
     "Where should I send llama3.1:70b now?": r"(?s)Route  llama3.1:70b .*1  ada +0 ready +now.*offline: no",
     "Where do the roles of the catalog belong?": r"hopper +0 H100[^\n]*chat 40",
     "What has no place, and what would help?": r"(?s)✗ huge  1 copy.*would fit: with one more GPU of 500 GB",
@@ -89,6 +91,7 @@ async def dashboard(folder: Path) -> AsyncIterator[tuple[FleetApp, Pilot[None]]]
     service = FakeService()
     service.snapshot = replace(service.snapshot, catalog=TO_PLAN)
     service.history = FleetHistory(60, 2.0)
+    service.drains = FakeDrainDesk(service)  # type: ignore[assignment]
     for step in range(61):
         at = NOW - 2 * (60 - step)
         heard = tuple(

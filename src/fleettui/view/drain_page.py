@@ -27,6 +27,7 @@ from fleettui.view.drain_text import (
     rejected_text,
     seconds_text,
 )
+from fleettui.view.drain_work_rows import waiting_text
 from fleettui.view.glyphs import Glyphs
 from fleettui.view.route_page import Chip
 from fleettui.view.route_words import eviction_texts
@@ -62,13 +63,12 @@ def preview_words(plans: Sequence[DrainPlan], glyphs: Glyphs) -> Cells:
     if not copies:
         return (Cell("nothing is loaded: drained at once", "good"),)
     parts = [count(copies, "copy", "copies")]
-    if any(plan.of_class(*LOADING_CLASSES) for plan in plans):
-        parts += [
-            gib_words(sum(plan.load_bytes for plan in plans)) + " to load",
-            _longest(plans),
-            _targets(plans),
-        ]
-    else:
+    load_bytes = sum(plan.load_bytes for plan in plans)
+    if load_bytes:
+        parts += [f"{gib_words(load_bytes)} to load", _longest(plans)]
+    if any(plan.targets for plan in plans):
+        parts.append(_targets(plans))
+    elif not load_bytes:
         parts.append("nothing to load")
     return (Cell(f" {glyphs.dot} ".join(parts)),)
 
@@ -126,7 +126,7 @@ def preview_notes(plans: Sequence[DrainPlan]) -> list[tuple[str, Tone]]:
 def preview_heading(plan: DrainPlan) -> str:
     """Of one of several machines: `ada: 3 copies, 44 GiB to load, ~30 s`."""
     parts = [count(len(plan.copies), "copy", "copies")] if plan.copies else ["nothing is loaded"]
-    if plan.of_class(*LOADING_CLASSES):
+    if plan.load_bytes:
         parts += [f"{gib_words(plan.load_bytes)} to load", seconds_text(plan.seconds)]
     return f"{clean(plan.machine)}: {', '.join(parts)}"
 
@@ -165,7 +165,11 @@ def consequence(plans: Sequence[DrainPlan], options: DrainOptions) -> tuple[str,
     verb = "takes" if len(plans) == 1 else "take"
     parts = [f"{verb} no requests from now on"]
     if moved:
-        parts.append(f"{count(len(moved), 'copy', 'copies')} moved")
+        evicted = [
+            clean(item.model) for line in moved if line.target is not None for item in line.target.evicts
+        ]
+        cost = f", which evicts {', '.join(evicted)}" if evicted else ""
+        parts.append(f"{count(len(moved), 'copy', 'copies')} moved{cost}")
     if covered:
         parts.append(f"{len(covered)} unloaded, served elsewhere already")
     if lost:
@@ -196,8 +200,8 @@ def line_about(line: PlannedCopy, options: DrainOptions) -> tuple[str, str]:
     target = line.target
     if target is not None and line.drain_class in LOADING_CLASSES:
         if target.need is not None:
-            figures = f" ({clean(target.need.text)})" if target.need.text else ""
-            words.append(f"needs {target.need.mib / 1024:.1f} GiB by {clean(target.need.basis)}{figures}")
+            figures = f": {clean(target.need.text)}" if target.need.text else ""
+            words.append(f"needs {target.need.mib / 1024:.1f} GiB ({clean(target.need.basis)}{figures})")
         if target.evicts:
             words.append(f"evicts {', '.join(eviction_texts(target))}")
         if target.eta_text:
@@ -310,10 +314,10 @@ def state_tone(state: DrainState) -> Tone:
 
 def progress_about(copy: CopyProgress) -> tuple[str, str]:
     """(the copy, all that is known of it)."""
-    words = [clean(copy.text)] if copy.text else []
+    words = [waiting_text(copy)] if copy.text else []
     if copy.target:
         words.append(f"on {clean(copy.target)}")
     if copy.unloads:
         words.append(f"asked {count(copy.unloads, 'time')} to unload")
-    words += [clean(text) for text in copy.failures]
+    words += [clean(text) for text in copy.failures if text not in copy.text]
     return clean(copy.copy.name), "; ".join(words)

@@ -93,7 +93,7 @@ def drain_layout(
     where = min(max((cell_width(item) for item in wheres), default=0), _WHERE_MOST)
     context = max((cell_width(item) for item in contexts), default=0)
     context = max(context, len("context")) if width >= _CONTEXT_FROM else 0
-    rest = figures or 2 * (_FIGURE + 1) + _READY + 1 + (context + 2 if context else 0)
+    rest = figures or 2 * _FIGURE + 1 + 2 + _READY + (context + 2 if context else 0)
     room = width - 1 - rest - (2 + CLASS_WIDTH + 2 + 2 + 2)
     where = max(min(where, room - _NAME_LEAST), min(where, 10), _WHERE_LEAST)
     name = max(min(name, room - where), min(name, _NAME_LEAST), 5)
@@ -138,7 +138,7 @@ def preview_contexts(plans: Iterable[DrainPlan]) -> list[str]:
 def preview_header(layout: DrainLayout) -> Cells:
     """Titles of the columns."""
     context = fit("  context", layout.context + 2) if layout.context else ""
-    figures = f"{'GiB':>{_FIGURE}} {'free':>{_FIGURE}}{context} {'ready in':>{_READY}}"
+    figures = f"{'GiB':>{_FIGURE}} {'free':>{_FIGURE}}{context}  {'ready in':>{_READY}}"
     return (Cell(f"  {fit('', CLASS_WIDTH)}  {head_words(layout)}{figures}".rstrip(), "title"),)
 
 
@@ -212,7 +212,7 @@ def _where(line: PlannedCopy) -> str:
 
 
 def _figures_width(layout: DrainLayout) -> int:
-    return 2 * _FIGURE + 1 + (layout.context + 2 if layout.context else 0) + 1 + _READY + 2
+    return 2 * _FIGURE + 1 + (layout.context + 2 if layout.context else 0) + 2 + _READY + 2
 
 
 def _figures(line: PlannedCopy, layout: DrainLayout) -> list[Cell]:
@@ -225,7 +225,7 @@ def _figures(line: PlannedCopy, layout: DrainLayout) -> list[Cell]:
     if layout.context:
         tone: Tone = "warn" if is_context_less(line) else "dim"
         cells += [Cell("  "), Cell(fit(context_text(line), layout.context), tone)]
-    return [*cells, Cell(f" {seconds_text(target.eta_s):>{_READY}}")]
+    return [*cells, Cell(f"  {seconds_text(target.eta_s):>{_READY}}")]
 
 
 def context_text(line: PlannedCopy) -> str:
@@ -251,7 +251,7 @@ def _costs(line: PlannedCopy) -> list[str]:
 
 def _basis(line: PlannedCopy) -> str:
     """What its need rests on."""
-    return "" if line.target is None or line.target.need is None else f"by {clean(line.target.need.basis)}"
+    return "" if line.target is None or line.target.need is None else f"need: {clean(line.target.need.basis)}"
 
 
 def _asks_for(line: PlannedCopy) -> str:

@@ -73,10 +73,15 @@ def _progress_row(copy: CopyProgress, now: float, layout: DrainLayout) -> list[D
     key = copy_row_key(copy.copy.key)
     below: list[tuple[str, Tone]] = []
     if copy.text:
-        below.append((copy.text, "bad" if copy.state in ("blocked", "failed") else "dim"))
-    below += [(text, "warn") for text in copy.failures if text != copy.text]
+        below.append((waiting_text(copy), "bad" if copy.state in ("blocked", "failed") else "dim"))
+    below += [(text, "warn") for text in copy.failures if text not in copy.text]
     rows = [DrainRow(key, "copy", copy.copy.machine, copy.copy.key, in_signs(tuple(cells), layout))]
     return rows + below_rows(key, copy.copy.machine, copy.copy.key, below, layout)
+
+
+def waiting_text(copy: CopyProgress) -> str:
+    """What it waits for, or why it ended, without the words of its state, which stand there already."""
+    return clean(copy.text).removeprefix(f"{STATE_WORDS[copy.state]}: ")
 
 
 def _class_tone(drain_class: DrainClass, is_done: bool) -> Tone:

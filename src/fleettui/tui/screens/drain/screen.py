@@ -218,6 +218,8 @@ class DrainScreen(LiveScreen):
         lines = [row.cells for row in rows]
         if len(lines) > most:
             lines = [*lines[: most - 1], note_row("more", "…", layout)[0].cells]
+        if not lines and self.size.height >= LOW:
+            lines = [()]  # so that nothing moves when something is to be said
         self.query_one("#notes", CellBlock).show_cells(*lines)
 
     def _show_detail(self) -> None:
