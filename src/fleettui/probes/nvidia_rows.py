@@ -29,9 +29,10 @@ _HEALTHY_ACTIONS = frozenset({"None", "N/A"})
 """Of gpu_recovery_action, which newer drivers tell; else what the card needs: `Reset`, `Reboot`, `Drain P2P`,
 `Drain and Reset`."""
 _MAX_CARDS, _MAX_OTHERS, _MAX_LINES = 256, 256, 2048
-_KEPT = 2048
+_KEPT = 4096
+"""Cards of a fleet whose unchanging part is remembered."""
 _KEPT_LENGTH = 600
-"""Rows are remembered up to this length: a hostile one must not fill the memory."""
+"""It is, up to this length: a hostile one must not fill the memory."""
 
 _FIXED_FIELDS = FAST_FIELDS[len(CHANGING_FIELDS) :]
 _COUNTS: dict[str, Maybe[int]] = {
@@ -65,14 +66,12 @@ class _Fixed(NamedTuple):
 class _Plan:
     """How rows of one list of fields are cut."""
 
-    __slots__ = ("fixed", "is_fast", "pick_changing", "pick_fixed", "rows", "width")
+    __slots__ = ("fixed", "is_fast", "pick_changing", "pick_fixed", "width")
 
     def __init__(self, fields: tuple[str, ...]) -> None:
         first = len(CHANGING_FIELDS)
         self.width = len(fields)
         self.is_fast = fields[:first] == CHANGING_FIELDS and self.width > first
-        self.rows: dict[str, GpuCard] = {}
-        """Cards of the latest rows: idle cards print the same at every poll."""
         self.fixed: dict[str, _Fixed] = {}
         self.pick_changing = _picker(CHANGING_FIELDS, fields)
         self.pick_fixed = _picker(_FIXED_FIELDS, fields[first:] if self.is_fast else fields)
@@ -90,25 +89,17 @@ plan_for = lru_cache(maxsize=64)(_Plan)
 def read_rows(text: str, fields: tuple[str, ...]) -> tuple[list[GpuCard], list[str]]:
     """Cards in the order of their rows, and the lines that are no rows of exactly these fields."""
     plan = plan_for(fields)
-    rows = plan.rows
     cards: list[GpuCard] = []
     others: list[str] = []
     # split, not splitlines: that breaks at U+2028 and the like, which hostile names may hold.
     for line in text.split("\n", _MAX_LINES):
-        card = rows.get(line)
-        if card is None:
-            card = _read_row(line[:-1] if line[-1:] == "\r" else line, plan)
-            if card is None:
-                if (stripped := line.strip()) and len(others) < _MAX_OTHERS:
-                    others.append(stripped)
-                continue
+        card = _read_row(line[:-1] if line[-1:] == "\r" else line, plan)
+        if card is not None:
             if len(cards) >= _MAX_CARDS:
                 break
-            if len(line) <= _KEPT_LENGTH:
-                if len(rows) >= _KEPT:
-                    rows.clear()
-                rows[line] = card
-        cards.append(card)
+            cards.append(card)
+        elif (stripped := line.strip()) and len(others) < _MAX_OTHERS:
+            others.append(stripped)
     return cards, others
 
 
