@@ -24,7 +24,11 @@ class WorkLock:
 
     async def take(self) -> bool:
         """Become the worker; False where another one is alive. Raises DrainError."""
-        self._lock = await self._room.book.take_lock(self._machine)
+        taking = asyncio.ensure_future(self._room.book.take_lock(self._machine))
+        try:
+            await asyncio.shield(taking)
+        finally:  # a cancelled one is written all the same, and must be given back
+            self._lock = await taking
         if self._lock is not None:
             self._beating = asyncio.create_task(self._beat(self._lock))
         return self._lock is not None
