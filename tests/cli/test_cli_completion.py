@@ -124,6 +124,8 @@ def run(command: list[str], environment: dict[str, str]) -> str:
         ("fleettui placement plan --disable ada:", {"0", "1"}),
         ("fleettui --print-completion z", {"zsh "}),
         ("fleettui demo --seed ", {""}),
+        ("fleettui drain ", {"start", "status", "cancel"}),
+        ("fleettui drain start --force-class ", {"last-copy", "cannot", "unmanaged"}),
     ],
 )
 def test_bash(line: str, wanted: set[str], shell_environment: dict[str, str]) -> None:

@@ -251,6 +251,7 @@ def test_anything_but_the_name_starts_nothing(fleet_cli: Cli, keys: str, code: i
     with Terminal(*words, environment=fleet_cli.environment, size=(100, 30)) as terminal:
         wait_for(terminal, "To start, type its name (enno):")
         wait_for(terminal, "enno takes no requests from now on; 1 unloaded because others serve it.")
+        assert b"\x1b[32m COVERED " in terminal.written
         terminal.press(keys)
         ended, stdout = terminal.end()
     assert (ended, stdout) == (code, b"")
