@@ -324,3 +324,18 @@ async def test_without_a_state_folder_it_says_so() -> None:
         await rig.press("d")
         assert rig.screen == "fleet"
         assert "Drains are kept in the state folder" in rig.told
+
+
+async def test_what_is_moved_back_is_seen_and_told() -> None:
+    async with dashboard() as rig:
+        rig.drains.put("ada", copy_at("ada", "gone", SHARED.name, "cleo", is_moved=True))
+        state_of(rig.drains, "ada", "drained")
+        await rig.press("d", "D", *typed("return"), "enter")
+        assert "moved back to ada" in rig.rows_text
+        assert "loading" in rig.rows_text
+        done = replace(rig.drains.back["ada"][0], state="switched", text="ada serves it again")
+        rig.drains.back["ada"] = (done,)
+        rig.app.drains.watch.note_news()  # type: ignore[attr-defined]
+        await rig.press()
+        assert "moved back to ada" not in rig.rows_text
+        assert rig.told == "ada: moved back: llama3.1:8b"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from fleettui.fleet.drain.words import DrainError
 from fleettui.model.drain import CopyProgress, DrainStatus
+from fleettui.view.text import clean
 
 if TYPE_CHECKING:
     from fleettui.fleet.drain.desk import DrainDesk
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 """Drains that another process works on are read this often."""
+
+
+def is_under_way(copies: Iterable[CopyProgress]) -> bool:
+    """Some of what is moved back is not there yet."""
+    return any(not copy.is_ended and copy.state != "switched" for copy in copies)
 
 
 class DrainWatch:
@@ -53,6 +59,18 @@ class DrainWatch:
         """Copies that are moved back there."""
         return self._returning.get(name, ())
 
+    def _tell_returns(self, before: Mapping[str, tuple[CopyProgress, ...]]) -> None:
+        """What was moved back has come to an end."""
+        for name, copies in self._returning.items():
+            if is_under_way(before.get(name, ())) and not is_under_way(copies):
+                back = [copy.copy.name for copy in copies if copy.state in ("switched", "gone")]
+                rest = [f"{copy.copy.name} ({copy.text})" for copy in copies if copy.copy.name not in back]
+                told = [
+                    f"moved back: {', '.join(back)}" if back else "",
+                    f"not: {', '.join(rest)}" if rest else "",
+                ]
+                self._app.notify(clean(f"{name}: {'; '.join(filter(None, told))}"), markup=False)
+
     def note_news(self) -> None:
         """Something went on: read again with the next look."""
         self._has_news = True
@@ -77,6 +95,7 @@ class DrainWatch:
                 self._statuses[name] = await desk.status(name)
                 self._returning[name] = desk.returning(name)
             self.error = desk.error or ""
+            self._tell_returns(before[1])
         except DrainError as error:
             self.error = error.text
             for name in self._wanted:

@@ -42,10 +42,10 @@ def progress_name(copy: CopyProgress) -> str:
     return source_name(copy.copy.name, copy.copy.engine, copy.copy.port)
 
 
-def progress_rows(status: DrainStatus, now: float, layout: DrainLayout) -> list[DrainRow]:
+def progress_rows(copies: Iterable[CopyProgress], now: float, layout: DrainLayout) -> list[DrainRow]:
     """A line for each copy; below it what it waits for, and what failed."""
     rows: list[DrainRow] = []
-    for copy in status.copies:
+    for copy in copies:
         rows += _progress_row(copy, now, layout)
     return rows
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from fleettui.model.drain import CopyProgress, DrainOptions, DrainPlan, DrainStatus, PlannedCopy
 from fleettui.tui.widgets.block_list import BlockList
@@ -27,6 +26,7 @@ from fleettui.view.drain_work_rows import (
     progress_wheres,
 )
 from fleettui.view.glyphs import Glyphs
+from fleettui.view.text import clean
 
 
 class DrainList(BlockList[DrainRow]):
@@ -34,13 +34,6 @@ class DrainList(BlockList[DrainRow]):
 
     def group_of(self, line: DrainRow) -> str:
         return line.key
-
-
-class Returning(NamedTuple):
-    """What is moved back to a machine that is in service again."""
-
-    machine: str
-    copies: tuple[CopyProgress, ...]
 
 
 def layout_of(
@@ -78,11 +71,19 @@ def work_list(
         name = status.drain.machine
         if has_headings:
             rows.append(heading_row(name, status_heading(status), layout))
-        rows += progress_rows(status, now, layout)
+        rows += progress_rows(status.copies, now, layout)
         if not status.copies:
             is_new = status.drain.state in ("planned", "running")
             rows += note_row(name, "no copy yet" if is_new else "no copy was loaded there", layout)
     return rows
+
+
+def return_list(
+    machine: str, copies: Sequence[CopyProgress], now: float, layout: DrainLayout
+) -> list[DrainRow]:
+    """How far what is moved back is."""
+    heading = heading_row(f"back {machine}", f"moved back to {clean(machine)}", layout)
+    return [heading, *progress_rows(copies, now, layout)]
 
 
 def journal_list(

@@ -12,6 +12,7 @@ from fleettui.model.drain import DrainClass, DrainOptions, DrainStatus
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.actions import bindings_for
+from fleettui.tui.drain_watch import is_under_way
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.screens.drain.listing import (
     DrainList,
@@ -20,6 +21,7 @@ from fleettui.tui.screens.drain.listing import (
     planned_of,
     preview_list,
     progress_of,
+    return_list,
     work_list,
 )
 from fleettui.tui.screens.drain.preview import Previews
@@ -161,6 +163,10 @@ class DrainScreen(LiveScreen):
                 rows += note_row("wait", self.previews.error or "working it out…", layout)
         at_work = [status for status in self.statuses if status.drain.machine not in self.preview_names]
         rows += work_list(at_work, now, layout, has_headings=has_headings)
+        for name in self.names:
+            copies = self.fleet_app.drains.watch.returning(name)
+            if is_under_way(copies):
+                rows += return_list(name, copies, now, layout)
         view.show_lines(rows, Line("header", header))
 
     def _show_around(self, snapshot: FleetSnapshot, layout: DrainLayout, now: float) -> None:
