@@ -310,7 +310,7 @@ async def test_an_option_that_cannot_be_read_says_what_is_meant_and_nothing_drop
     async with dashboard() as driver:
         await driver.route()
         await driver.press(*typed("cmuch"), "enter")
-        assert "much is no number of tokens: write 32768 or 32k" in driver.text("prompt-hint")
+        assert "'much' is not a number of tokens: write 32768 or 32k" in driver.text("prompt-hint")
         await driver.press("ctrl+u", *typed("8192"), "enter")
         assert driver.screen.query_now.context == 8192
         await driver.press("c", "ctrl+u", "enter", *typed(":min-free-vram 4000MiB"), "enter")
@@ -449,6 +449,17 @@ async def test_a_load_that_fails_is_told() -> None:
         driver.desk.loaded.set_exception(RouteDeskError("ada: out of memory"))
         await driver.app.workers.wait_for_complete()
         assert "ada: out of memory" in driver.toasts
+
+
+async def test_a_copy_with_another_context_can_be_loaded_anew() -> None:
+    async with dashboard([server("ada", 30, is_loaded=True)]) as driver:
+        await driver.route()
+        await driver.press("w")
+        assert not driver.app.screen.query_one("#prompt").display, "it is ready"
+        await driver.press(*typed(":context 64k"), "enter", "w")
+        assert "reload for 65536" in driver.text("prompt-hint")
+        await driver.press("enter")
+        assert driver.desk.loads == [("ada", 65536)]
 
 
 async def test_what_is_resident_cannot_be_warmed_nor_anything_with_readonly() -> None:

@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 
 from fleettui.cli.options import positive_seconds, seconds
+from fleettui.decide.sizes import parse_tokens
 
 CACHE_TYPES = ("f16", "q8_0", "q4_0")
-MAX_TOKENS = 1 << 26
 MAX_PARALLEL = 1024
 
 DESCRIPTION = (
@@ -36,7 +36,7 @@ def add_fit_options(
     parser.add_argument(
         "--context",
         metavar="N",
-        type=convert(tokens),
+        type=convert(parse_tokens),
         help="tokens of one request: 8192, 32k (default: what each server is set to)",
     )
     parser.add_argument(
@@ -75,17 +75,6 @@ def add_fit_options(
         default=10.0,
         help="seconds to wait for machines when polling (default 10)",
     )
-
-
-def tokens(text: str) -> int:
-    """`32768`, `32k`."""
-    digits = text.removesuffix("k").removesuffix("K")
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 9:
-        raise ValueError(f"{text!r} is not a number of tokens")
-    value = int(digits) * (1024 if digits != text else 1)
-    if not 0 < value <= MAX_TOKENS:
-        raise ValueError(f"{text!r} is out of range")
-    return value
 
 
 def requests(text: str) -> int:

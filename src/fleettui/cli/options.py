@@ -5,6 +5,8 @@ Scripts call `--route` in loops, and argparse takes a third of a warm one: 10 ms
 
 from __future__ import annotations
 
+from fleettui.decide.sizes import parse_tokens
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -92,8 +94,8 @@ ROUTE_OPTIONS: tuple[Option, ...] = (
         ("--context",),
         {
             "metavar": "N",
-            "type": positive_count,
-            "help": "tokens that will be sent as num_ctx: a copy with another context reloads",
+            "type": parse_tokens,
+            "help": "tokens that will be sent as num_ctx, 8192 or 32k: a copy with another context reloads",
         },
     ),
     (("--require-loaded",), {"action": "store_true", "help": "only machines where MODEL is resident"}),

@@ -1,4 +1,4 @@
-"""Memory sizes as an operator types them."""
+"""Sizes as an operator types them: memory, and contexts in tokens."""
 
 from __future__ import annotations
 
@@ -17,6 +17,26 @@ _MIB_OF_UNIT = {
     "tb": 1024.0 * 1024,
 }
 """`gb` and `mb` mean the binary units too: it is what nvidia-smi and Ollama users write for them."""
+
+
+_TOKENS_OF_UNIT = {"k": 1 << 10, "m": 1 << 20}
+_MOST_TOKENS = 1 << 26
+
+
+def parse_tokens(text: str) -> int:
+    """Tokens of `32768`, `32_768`, `32k`, `1m`; of 1,024 and of 1,048,576.
+
+    Raises ValueError with a sentence that says what is accepted.
+    """
+    compact = text.strip().lower().replace(" ", "").replace("_", "")
+    factor = _TOKENS_OF_UNIT.get(compact[-1:], 1)
+    number = compact[:-1] if factor > 1 else compact
+    if not (number.isascii() and number.isdecimal()) or len(number) > 9:
+        raise ValueError(f"{text.strip()!r} is not a number of tokens: write 32768 or 32k")
+    tokens = int(number) * factor
+    if not 0 < tokens <= _MOST_TOKENS:
+        raise ValueError(f"{text.strip()!r} is no context that a model has")
+    return tokens
 
 
 def parse_vram_mib(text: str) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from fleettui.fleet.route_desk import RouteDeskError
-from fleettui.model.route import RouteCandidate
+from fleettui.fleet.warm_up import refusal_of
+from fleettui.model.route import TIER_RELOAD, RouteCandidate
 from fleettui.model.unknown import Unknown
 from fleettui.tui.widgets.prompt import Question
 from fleettui.view.cells import Cell, Cells
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 TOLD_S = 10.0
 """How long a toast stays."""
-COLD = (4, 5, 6)
-"""Tiers of a model that lies on the disk."""
 _YES = ("", "y", "yes")
 
 
@@ -47,12 +46,14 @@ class WarmUpKeys:
         """The machine under the cursor could load it, and no other load is waited for."""
         desk = self._screen.fleet_app.service.routing
         ranked = self._screen.current_candidate
-        is_cold = ranked is not None and ranked.candidate.tier in COLD and ranked.candidate.engine == "ollama"
-        return is_cold and not self.is_running and desk is not None
+        if ranked is None or self.is_running or desk is None:
+            return False
+        return ranked.candidate.tier >= TIER_RELOAD and refusal_of(ranked.candidate) is None
 
     def ask(self, candidate: RouteCandidate, canonical: str) -> None:
         """Say what it costs, then load."""
-        costs: Cells = (Cell(f" {self._costs(candidate)}", "warn" if candidate.evicts else "dim"),)
+        is_dear = candidate.evicts or candidate.is_resident  # a reload drops the copy and its KV cache
+        costs: Cells = (Cell(f" {self._costs(candidate)}", "warn" if is_dear else "dim"),)
         self._screen.ask(
             Question(
                 f"load {clean(canonical)} on {clean(candidate.machine)}?",
@@ -66,6 +67,8 @@ class WarmUpKeys:
     def _costs(self, candidate: RouteCandidate) -> str:
         evicted = eviction_texts(candidate)
         parts = [f"evicts {', '.join(evicted)}" if evicted else "evicts nothing"]
+        if candidate.is_resident:
+            parts.insert(0, clean(candidate.reason))
         if not isinstance(candidate.eta_s, Unknown):
             basis = clean(candidate.eta_text)
             parts.append(f"ready in {ready_in(candidate).text}" + (f" ({basis})" if basis else ""))
