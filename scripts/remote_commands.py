@@ -165,7 +165,8 @@ def drain_lines() -> Iterator[str]:
     yield "\nBefore a copy is unloaded, whoever serves it instead is asked what it holds, and an Ollama"
     yield "there to keep it as long as it would have stayed (the request of a load, with its context where"
     yield "that is not the default). `start:` and `stop:` are run over the SSH connection, as written, by"
-    yield "the login shell, and by nothing else.\n"
+    yield "the login shell, and by nothing else. A key with the forced command below runs neither; the drain"
+    yield "then names the engine that it cannot stop.\n"
     yield f"Where a client loads a drained model again, `{PEERS_COMMAND}` tells who is connected"
     yield "to that port.\n"
 

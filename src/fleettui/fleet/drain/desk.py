@@ -183,6 +183,9 @@ class DrainDesk:
         if self._is_closed or now - self._resumed_at < RESUME_S:
             return ()
         self._resumed_at = now
+        flags = self._service.flags
+        if flags is not None and not flags.book.drains:
+            return ()
         taken = []
         for name, drain in (await self._book.load_drains()).items():
             if drain.state in _ENDED_OTHERWISE and self._shows_empty(drain):

@@ -26,8 +26,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
 """Without news the flag, the journal and the clock are looked at this often."""
-GATHER_S = 0.05
-"""Answers of several sources arrive together."""
+GATHER_S = 0.05  # answers of several sources arrive together
 OFFLINE_S = 30.0
 """A source that does not answer for so long is offline."""
 SILENT_S = 120.0
@@ -147,7 +146,7 @@ class DrainWorker:
         return True
 
     async def _begin(self) -> bool:
-        """Lines by observation; what was written down tells only what was skipped, unloaded or moved."""
+        """Lines by observation."""
         stored = await self.room.book.load(self.machine)
         self._seen_seq = stored.journal[-1].seq if stored is not None and stored.journal else 0
         plan = self._plan
@@ -207,8 +206,9 @@ class DrainWorker:
     async def _step(self) -> bool:
         """Look and do what is next; True: the drain has ended."""
         room, board, now = self.room, self.board, self.room.now()
-        if room.fleet.paused_at is not None:
-            return False  # what is shown is not of now
+        if room.fleet.paused_at is not None:  # what is shown is not of now
+            await self._tell_pause()
+            return False
         machine = room.fleet.find(self.machine)
         deadline_s = self.drain.options.deadline_s
         if deadline_s is not None and now > self.drain.since + deadline_s:
@@ -234,6 +234,14 @@ class DrainWorker:
         if self._observer.wants_news:
             room.service.poll_now(self.machine)
         return False
+
+    async def _tell_pause(self) -> None:
+        for key, progress in self.board.copies.items():
+            if not progress.is_ended and key not in self._tasks:
+                self.board.change(
+                    key, progress.state, "waits: the dashboard is paused, machines are not asked"
+                )
+        await self._save()
 
     async def _take_new(self, machine: MachineSnapshot) -> None:
         """Copies that clients loaded meanwhile are drained too."""
