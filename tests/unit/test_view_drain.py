@@ -151,10 +151,21 @@ def test_what_needs_the_operators_word() -> None:
     assert refused_text(PLAN.refused(DrainOptions())) == (
         "1 LAST COPY (gpt-oss:120b), 1 UNMANAGED (vllm qwen2-vl :8001)"
     )
-    assert consequence_text(PLAN) == (
+    assert consequence_text(PLAN, DrainOptions()) == (
         "ada takes no requests from now on; 2 copies moved, 1 unloaded because others serve it, "
         "1 unloaded and gone, 1 left, which blocks the drain"
     )
+    skipping = DrainOptions(skips=("gpt-oss:120b", "LLAMA3.1:70b"))
+    assert refused_text(PLAN.refused(skipping)) == "1 UNMANAGED (vllm qwen2-vl :8001)", (
+        "what stays is not lost"
+    )
+    assert consequence_text(PLAN, skipping) == (
+        "ada takes no requests from now on; 1 copy moved, 1 unloaded because others serve it, "
+        "3 left, which block the drain"
+    )
+    worse = replace(PLAN, copies=(replace(PLAN.copies[1], drain_class="degraded"),))
+    assert consequence_text(worse, DrainOptions()).endswith("; 1 left, which blocks the drain")
+    assert consequence_text(worse, DrainOptions(accept_degraded=True)).endswith("; 1 copy moved")
 
 
 def test_the_preview_as_a_document() -> None:

@@ -22,11 +22,11 @@ from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.serving import run_serving
 from fleettui.fleet.drain.desk import DrainDesk, DrainError
 from fleettui.model.drain import DrainOptions, DrainPlan
+from fleettui.model.record import replace
 from fleettui.view.cells import Cells
 from fleettui.view.drain_document import preview_document
-from fleettui.view.drain_text import consequence_text, preview_lines, refused_text
+from fleettui.view.drain_text import consequence_text, preview_lines, refused_text, staying_lines
 from fleettui.view.text import clean
-from fleettui.view.units import count
 
 
 def start_command(arguments: Namespace) -> int:
@@ -106,8 +106,9 @@ async def _start(folders: Folders, names: tuple[str, ...], arguments: Namespace,
                 )
                 output.write_document({**document, "errors": error.document(None)["errors"]})
             raise
+        _say_staying(plans, options)
         if not arguments.yes:
-            await _ask(names, plans)
+            await _ask(names, plans, options)
         await desk.start(names, arguments.reason, options, until=until)
         return await _work(desk, names, arguments, talk)
 
@@ -148,19 +149,32 @@ def _say_hints(plans: tuple[DrainPlan, ...], options: DrainOptions) -> None:
     if refused:
         words = dict.fromkeys(line.drain_class.replace("_", "-") for line in refused)
         diagnostics.say(f"start would want {' '.join(f'--force-class {word}' for word in words)}")
-    for drain_class, is_allowed, option in (
-        ("degraded", options.accept_degraded, "--accept-degraded"),
-        ("pull", options.allow_pull, "--allow-pull"),
-    ):
-        lines = [line for plan in plans for line in plan.copies if line.drain_class == drain_class]
-        if lines and not is_allowed:
-            told = count(len(lines), "copy stays", "copies stay")
-            diagnostics.say(f"{told} where they are without {option}: {refused_text(lines)}")
+    _say_staying(plans, options)
 
 
-async def _ask(names: tuple[str, ...], plans: tuple[DrainPlan, ...]) -> None:
+def _say_staying(plans: tuple[DrainPlan, ...], options: DrainOptions) -> None:
+    """Copies that are left where they are, and which option moves them."""
+    lines = [line for plan in plans for line in staying_lines(plan, options)]
+    names = [line.copy for plan in plans for line in plan.copies]
+    for name in options.skips:
+        if not any(replace(options, skips=(name,)).skips_copy(copy) for copy in names):
+            diagnostics.say(f"note: --skip {clean(name)}: no copy there has that name")
+    for drain_class, option in (("degraded", "--accept-degraded"), ("pull", "--allow-pull")):
+        left = [
+            line for line in lines if line.drain_class == drain_class and not options.skips_copy(line.copy)
+        ]
+        if left:
+            diagnostics.say(f"without {option} left where it is: {refused_text(left)}")
+    skipped = [line for line in lines if options.skips_copy(line.copy)]
+    if skipped:
+        diagnostics.say(f"left where it is by --skip: {refused_text(skipped)}")
+    if lines:
+        diagnostics.say("so the drain ends blocked, until they are gone")
+
+
+async def _ask(names: tuple[str, ...], plans: tuple[DrainPlan, ...], options: DrainOptions) -> None:
     """The typed names, or CommandError."""
-    diagnostics.say("", *(f"{consequence_text(plan)}." for plan in plans))
+    diagnostics.say("", *(f"{consequence_text(plan, options)}." for plan in plans))
     wanted = " ".join(names)
     what = "type its name" if len(names) == 1 else "type their names"
     answer = await diagnostics.ask_in_loop(f"To start, {what} ({clean(wanted)}): ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleettui.model.literal import Literal
+from fleettui.model.names import canonical_name
 from fleettui.model.record import dataclass
 from fleettui.model.route import RejectedMachine, RouteCandidate
 from fleettui.model.snapshot import DrainState
@@ -104,6 +105,12 @@ class DrainOptions:
     skips: tuple[str, ...] = ()
     """Names of models that are left where they are; the drain then ends as blocked."""
 
+    def skips_copy(self, copy: SourceCopy) -> bool:
+        """One of the names means it: Ollama's by its rules, all others whole."""
+        if copy.name in self.skips:
+            return True
+        return copy.engine == "ollama" and canonical_name(copy.name) in map(canonical_name, self.skips)
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedCopy:
@@ -162,9 +169,10 @@ class DrainPlan:
         return tuple([line for line in self.copies if line.drain_class in classes])
 
     def refused(self, options: DrainOptions) -> tuple[PlannedCopy, ...]:
-        """Lines that need the operator's word first: their class is not among the forced ones."""
+        """Lines that need the operator's word first: their class is not among the forced ones, and they are
+        not left where they are."""
         wanted = [name for name in FORCED_CLASSES if name not in options.forced]
-        return self.of_class(*wanted)
+        return tuple([line for line in self.of_class(*wanted) if not options.skips_copy(line.copy)])
 
     @property
     def targets(self) -> dict[str, int]:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from fleettui.model.clock import duration_words
-from fleettui.model.drain import CLASS_WORDS, LOADING_CLASSES, DrainClass, DrainPlan, PlannedCopy
+from fleettui.model.drain import (
+    CLASS_WORDS,
+    LOADING_CLASSES,
+    DrainClass,
+    DrainOptions,
+    DrainPlan,
+    PlannedCopy,
+)
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.route import RejectedMachine, RouteCandidate
 from fleettui.model.unknown import Maybe, Unknown
@@ -285,12 +292,27 @@ def refused_text(lines: Iterable[PlannedCopy]) -> str:
     )
 
 
-def consequence_text(plan: DrainPlan) -> str:
+def staying_lines(plan: DrainPlan, options: DrainOptions) -> tuple[PlannedCopy, ...]:
+    """Copies that nothing is done about with these options: skipped, or worse off elsewhere than allowed."""
+    unwanted = {
+        *(() if options.accept_degraded else ("degraded",)),
+        *(() if options.allow_pull else ("pull",)),
+        "unmanaged",
+    }
+    return tuple(
+        [line for line in plan.copies if line.drain_class in unwanted or options.skips_copy(line.copy)]
+    )
+
+
+def consequence_text(plan: DrainPlan, options: DrainOptions) -> str:
     """What typing the name does: `ada takes no requests from now on; 3 copies are moved, 1 is unloaded`."""
     if not plan.copies:
         return f"{clean(plan.machine)} takes no requests from now on; nothing is loaded there"
-    moved, covered = len(plan.of_class(*LOADING_CLASSES)), len(plan.of_class("covered"))
-    lost, stay = len([line for line in plan.copies if line.is_lost]), len(plan.of_class("unmanaged"))
+    staying = staying_lines(plan, options)
+    going = [line for line in plan.copies if line not in staying]
+    moved = sum(line.drain_class in LOADING_CLASSES for line in going)
+    covered = sum(line.drain_class == "covered" for line in going)
+    lost, stay = sum(line.is_lost for line in going), len(staying)
     parts = [
         f"{count(moved, 'copy', 'copies')} moved" if moved else "",
         f"{covered} unloaded because others serve {'it' if covered == 1 else 'them'}" if covered else "",
