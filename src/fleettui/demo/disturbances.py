@@ -17,7 +17,7 @@ from fleettui.demo.services import switch_service
 HELP = (
     f"fault M none|{'|'.join(FAULT_KINDS)} [MODEL|*] [TIMES] | crash M | reboot M | "
     "service M vllm|llamacpp|llamaswap on|off | cling M MODEL [TIMES [GAP_S]] | pace M TOKENS_S | "
-    "disk M GIB_S | install M MODEL | remove M MODEL | reset M | history M"
+    "disk M GIB_S | hurry M | install M MODEL | remove M MODEL | reset M | history M"
 )
 VERBS = (
     "fault",
@@ -27,6 +27,7 @@ VERBS = (
     "cling",
     "pace",
     "disk",
+    "hurry",
     "install",
     "remove",
     "reset",
@@ -51,6 +52,8 @@ async def disturb(machine: DemoMachine, verb: str, words: list[str]) -> dict[str
         simulated.tokens_s = float(words[0])
     elif verb == "disk":
         simulated.scheduler.load_bytes_s = float(words[0]) * GIB
+    elif verb == "hurry":
+        simulated.scheduler.hurry(simulated.now)
     elif verb in ("install", "remove"):
         simulated.install(_model(words[0]), is_there=verb == "install")
     elif verb == "reset":
