@@ -26,7 +26,7 @@ _LIST_ORDER: tuple[HoldingState, ...] = (
     "partly", "on_gpu", "loaded", "loading", "in_ram", "sleeping", "stopping", "missing", "unread", "cloud",
     "installed",
 )  # fmt: skip
-COUNTDOWN_S = 120.0
+COUNTDOWN_S = 60.0
 """Nearer expiries are shown in seconds."""
 
 

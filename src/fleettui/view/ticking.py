@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 
-COUNTDOWN_S = 120.0
+COUNTDOWN_S = 60.0
 """Nearer expiries are shown in seconds; farther ones move with the next snapshot."""
 
 
