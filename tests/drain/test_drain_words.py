@@ -69,6 +69,10 @@ def test_drained_in_words_and_as_a_document(make_arena: MakeArena) -> None:
     (machine,) = document["machines"]
     assert (back.returncode, document["exit_code"], machine["drain"]["state"]) == (0, 0, "off")
     assert [copy["name"] for copy in machine["returned"]] == [SMALL]
+    steps = [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in back.stderr.splitlines()]
+    assert any(line.startswith(f"gpu-12  {SMALL}: loading on gpu-12") for line in steps)
+    served = [line for line in steps if f"{SMALL}: served now on gpu-12" in line]
+    assert len(served) == 1, steps
     assert arena.loaded("gpu-12") == {SMALL}
 
 

@@ -17,6 +17,7 @@ from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.serving import run_serving
 from fleettui.fleet.drain.desk import DrainDesk, DrainError
 from fleettui.model.drain import CopyProgress, DrainStatus
+from fleettui.model.record import replace
 from fleettui.view.drain_document import off_document, one_status_document, progress_document, status_document
 from fleettui.view.drain_status import moved_text
 from fleettui.view.json_values import Document
@@ -117,8 +118,7 @@ async def _bring_back(desk: DrainDesk, name: str, talk: DrainTalk) -> tuple[Copy
     ended = asyncio.ensure_future(desk.wait(name))
     try:
         while not ended.done():
-            for copy in desk.returning(name):
-                talk.tell(name, copy)
+            _tell_returning(desk, name, talk)
             await talk.wait()
         await ended
     except asyncio.CancelledError:
@@ -129,9 +129,14 @@ async def _bring_back(desk: DrainDesk, name: str, talk: DrainTalk) -> tuple[Copy
     finally:
         ended.cancel()
         leave()
-    for copy in desk.returning(name):
-        talk.tell(name, copy)
+    _tell_returning(desk, name, talk)
     return desk.returning(name)
+
+
+def _tell_returning(desk: DrainDesk, name: str, talk: DrainTalk) -> None:
+    """The copies' targets are where they went; here they are loaded where they were."""
+    for copy in desk.returning(name):
+        talk.tell(name, replace(copy, target=name))
 
 
 def _returned_text(copies: tuple[CopyProgress, ...]) -> str:

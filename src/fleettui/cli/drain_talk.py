@@ -79,7 +79,7 @@ class DrainTalk:
 
     def tell(self, name: str, copy: CopyProgress) -> None:
         """A line where its state is another one; where only its text is, not too often."""
-        now, step = time.time(), (copy.state, copy.target, copy.since)
+        now, step = time.time(), (copy.state, copy.target)
         before = self._told.get((name, *copy.copy.key))
         if before is not None and before[0] == step:
             if before[1] == copy.text or now - before[2] < NOTE_EACH_S:
