@@ -134,7 +134,7 @@ def _release(
     waited_s = now - progress.since if progress.state == "waiting_idle" else 0.0
     is_patient = sight.kills_work or not options.idle_wait_s
     if sight.work and (is_patient or waited_s < options.idle_wait_s):
-        return NextStep("wait", "waiting_idle", f"waits until idle: {', '.join(sight.work)}")
+        return NextStep("wait", "waiting_idle", ", ".join(sight.work))
     if sight.refusal:
         where = "" if sight.cover is None else f"{sight.cover.machine} serves it, but it stays loaded: "
         return NextStep("end", "blocked", f"{where}{sight.refusal}")

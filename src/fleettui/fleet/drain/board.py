@@ -12,6 +12,7 @@ from fleettui.model.drain import (
     DrainOptions,
     DrainPlan,
     DrainStatus,
+    JournalEntry,
     PlannedCopy,
     SourceCopy,
 )
@@ -162,6 +163,17 @@ class CopyBoard:
             self.change(key, "blocked", f"unload: {text}")
         else:
             self.hold(key, "pending", text)
+
+    def skip(self, entry: JournalEntry) -> list[Key]:
+        """The operator leaves that copy where it is; which ones are meant."""
+        found = [
+            key
+            for key, progress in self.copies.items()
+            if (key[3], f"{key[1]}:{key[2]}") == (entry.copy, entry.target) and not progress.is_ended
+        ]
+        for key in found:
+            self.change(key, "skipped", f"skipped by {entry.by}")
+        return found
 
     def count_unload(self, key: Key) -> None:
         """An unload goes out."""

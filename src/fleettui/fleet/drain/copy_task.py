@@ -86,7 +86,7 @@ class CopyTask:
             return
         self._load = CopyLoad(worker.room, line, worker.drain.options, self)
         try:
-            loaded = await self._load.run(lambda: worker.board.change(key, "verifying", f"on {target}"))
+            loaded = await self._load.run(lambda: worker.board.change(key, "verifying"))
         except TargetRefused as error:
             worker.board.refuse_target(key, target, str(error), is_failure=error.is_failure)
             return
@@ -109,7 +109,7 @@ class CopyTask:
             self.step("uncovered", target=cover or "", result=str(error))
             worker.board.hold(key, "pending", str(error))
         except BusyError as error:
-            worker.board.hold(key, "waiting_idle", f"waits until idle: {error}")
+            worker.board.hold(key, "waiting_idle", str(error))
         except StepError as error:
             self.step("unload", target=cover or "", result=str(error))
             worker.board.refuse_unload(key, str(error))

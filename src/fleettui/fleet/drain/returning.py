@@ -16,7 +16,7 @@ from fleettui.fleet.drain.words import DrainError
 from fleettui.model.drain import LOADING_CLASSES, CopyProgress, CopyState, Drain, PlannedCopy, SourceCopy
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Unknown
+from fleettui.model.unknown import NOT_READ, Unknown
 
 if TYPE_CHECKING:
     from fleettui.fleet.drain.worker import DrainWorker
@@ -39,7 +39,11 @@ class CopyReturn:
         self._drain = drain
         self._worker = worker
         """What still finishes the drain."""
-        self._copies = {copy.copy.key: replace(copy, state="pending", text="") for copy in moved}
+        self._moved = moved
+        self._copies = {
+            copy.copy.key: replace(copy, state="pending", text="", target=drain.machine, eta_s=NOT_READ)
+            for copy in moved
+        }
         self._task: asyncio.Task[None] | None = None
         self.is_over = asyncio.Event()
 
@@ -61,7 +65,7 @@ class CopyReturn:
         try:
             if self._worker is not None:
                 await self._worker.is_over.wait()
-            for progress in self.copies:
+            for progress in self._moved:
                 await self._bring_back(progress)
         except DrainError as error:
             self._room.error = error.text
@@ -94,13 +98,13 @@ class CopyReturn:
             self.change(progress, "blocked", line.text or line.drain_class)
             journal.step("return", target=name, result=line.text or line.drain_class)
             return
-        self.change(progress, "switched", f"{name} serves it again")
+        self.change(progress, "switched", "it serves again")
         await self._let_go(progress, line, there, journal)
 
     async def _start(self, progress: CopyProgress, journal: _Journal) -> None:
         """A server that was stopped or put to sleep."""
         name = self._drain.machine
-        self.change(progress, "loading", f"is started on {name}")
+        self.change(progress, "loading", "its server is started")
         try:
             await vllm.bring_back(
                 self._room.service, progress.copy, lambda call: journal.step("start", target=name, call=call)
@@ -110,19 +114,19 @@ class CopyReturn:
             journal.step("return", target=name, result=str(error))
             return
         journal.step("returned", target=name)
-        self.change(progress, "switched", f"was started on {name}")
+        self.change(progress, "switched", "its server was started")
         self._room.service.poll_now(name)
 
     async def _load(self, progress: CopyProgress, line: PlannedCopy, journal: _Journal) -> bool:
         room, name = self._room, self._drain.machine
-        self.change(progress, "waiting_target", f"on {name}")
+        self.change(progress, "waiting_target", "")
         while not room.take_target(name, f"{line.copy.name} is loaded there again"):  # noqa: ASYNC110 - other processes load too
             await asyncio.sleep(LOOK_S)
-        self.change(progress, "loading", f"on {name}")
+        self.change(progress, "loading", "")
         options = replace(self._drain.options, targets=(name,), forced=())
         try:
             work = CopyLoad(room, line, options, journal)
-            await work.run(lambda: self.change(progress, "verifying", f"on {name}"))
+            await work.run(lambda: self.change(progress, "verifying", ""))
         except (TargetRefused, StepError) as error:
             self.change(progress, "failed", str(error))
             journal.step("return", target=name, result=str(error))
@@ -146,7 +150,7 @@ class CopyReturn:
         options = replace(self._drain.options, targets=(), forced=())
         try:
             await release(room, line, self._drain.machine, options, journal)
-            self.change(progress, "switched", f"{self._drain.machine} serves it again")
+            self.change(progress, "switched", "it serves again")
             room.service.poll_now(there.machine)
         except (Uncovered, StepError) as error:
             self.change(progress, "switched", f"stays on {there.machine} too: {error}")

@@ -190,16 +190,9 @@ class DrainWorker:
                 for task in self._tasks.values():
                     task.abort()
             if entry.step == "skip":
-                self._skip(entry)
-
-    def _skip(self, entry: JournalEntry) -> None:
-        for key, progress in self.board.copies.items():
-            is_it = key[3] == entry.copy and f"{key[1]}:{key[2]}" == entry.target
-            if is_it and not progress.is_ended:
-                self.board.change(key, "skipped", f"skipped by {entry.by}")
-                task = self._tasks.get(key)
-                if task is not None:
-                    task.abort()
+                for key in self.board.skip(entry):
+                    if key in self._tasks:
+                        self._tasks[key].abort()
 
     # -- one round ----------------------------------------------------------------------------------
 
@@ -303,7 +296,10 @@ class DrainWorker:
         if line.drain_class == "covered" or line.target is None:
             board.hold(key, "pending", step.text or line.text)
         target = "" if line.target is None else line.target.machine
-        self.room.write(self.entry("planned", key[3], target, f"{line.drain_class} {line.text}".strip()))
+        result = (
+            f"{line.drain_class} {line.text}" if target or line.is_lost else f"no target now: {line.text}"
+        )
+        self.room.write(self.entry("planned", key[3], target, result.strip()))
         self.poke()
 
     def _load(self, key: Key) -> None:
@@ -312,7 +308,7 @@ class DrainWorker:
         if not self.room.take_target(target, f"{key[3]} of {self.machine} is loaded there"):
             self.board.change(key, "waiting_target", self.room.load_on(target))
             return
-        self.board.change(key, "loading", f"on {target}", target)
+        self.board.change(key, "loading", "", target)
         task = self._tasks[key] = CopyTask(self, key, line)
         task.load()
 
