@@ -110,7 +110,7 @@ DRAIN_ACTIONS: tuple[Action, ...] = (
         "Let targets fetch models that they have no files of, or not",
         ("drain",),
         rank=7,
-        command="allow-pull",
+        command="let-pull",
     ),
     Action(
         "toggle_same_context",

@@ -49,7 +49,6 @@ class DrainKeys:
         """Who works on drains; None without a state folder."""
         return self.watch.desk
 
-
     def open(self, names: Sequence[str], text: str = "") -> None:
         """Show what a drain of these machines would do, or how far it is. `text`: reason and end."""
         if not names:

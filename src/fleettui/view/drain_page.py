@@ -315,9 +315,9 @@ def state_tone(state: DrainState) -> Tone:
 def progress_about(copy: CopyProgress) -> tuple[str, str]:
     """(the copy, all that is known of it)."""
     words = [waiting_text(copy)] if copy.text else []
-    if copy.target:
+    if copy.target and copy.target not in copy.text:
         words.append(f"on {clean(copy.target)}")
-    if copy.unloads:
+    if copy.unloads > 1:
         words.append(f"asked {count(copy.unloads, 'time')} to unload")
     words += [clean(text) for text in copy.failures if text not in copy.text]
     return clean(copy.copy.name), "; ".join(words)

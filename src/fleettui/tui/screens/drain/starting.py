@@ -103,7 +103,7 @@ class StartKeys:
         screen.ask(
             Question(
                 f"drain {' '.join(map(clean, names)) if len(names) <= 3 else self._who()}?",
-                lambda _: self._start(),
+                lambda typed: self._start(is_typed=bool(typed.strip())),
                 placeholder=f"type {clean(word)} to start it" if word else "Enter starts it, Esc does not",
                 hint_of=lambda _: shown,
                 is_wrong=is_wrong,
@@ -116,12 +116,15 @@ class StartKeys:
         self.consequence, self._is_given = None, False
         self._screen.fleet_app.painter.paint_now()
 
-    def _start(self) -> None:
+    def _start(self, *, is_typed: bool) -> None:
         screen = self._screen
         self.consequence = None
         missing = missing_words(screen.previews.plans, screen.options)
         if missing:  # it came while the question stood there
             screen.fleet_app.drains.fail(f"not started: {missing}")
+            return
+        if not is_typed and is_losing(screen.previews.plans, screen.options):
+            self._confirm()  # that came while the question stood there
             return
         app = screen.fleet_app
         try:
