@@ -10,7 +10,7 @@ FaultKind = Literal[
     "oom",  # the runner dies while it loads
     "stall",  # the load makes no progress until the engine gives it up
     "cpu",  # half of the layers end in main memory, whatever the room
-    "context",  # half of the context that was to be had
+    "context",  # half of the context that was to be had, 4096 tokens at most
     "evict",  # another idle copy goes, although there was room
     "hang",  # it stays in the list after its unload, past its expiry
     "pull",  # its download breaks off

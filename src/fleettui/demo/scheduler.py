@@ -328,7 +328,7 @@ class Scheduler:
     ) -> tuple[int, Placement]:
         """Context and place of a load that goes wrong, as of one that does not."""
         if fault == "context":
-            context //= 2
+            context = min(context // 2, 4096)
             return context, self.pool.place(request.model, context, allow_partial=True) or placement
         if fault == "cpu":
             cards = {card: size // 2 for card, size in placement.card_bytes.items()}

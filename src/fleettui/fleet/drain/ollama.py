@@ -26,6 +26,7 @@ from fleettui.fleet.engine_line import EngineLine, address_of
 from fleettui.fleet.warm_up import EMBED, GENERATE, LOAD_LIMIT_S, ModelLoad, WarmedUp, WarmUpError
 from fleettui.model.catalog import EMPTY_CATALOG
 from fleettui.model.drain import PlannedCopy, SourceCopy
+from fleettui.model.gpu_users import engine_kind_of
 from fleettui.model.readings import LoadedModel, ModelTraits
 from fleettui.model.record import replace
 from fleettui.model.route import TIER_PULL, RouteCandidate
@@ -111,13 +112,23 @@ def _missing_vram(warmed: WarmedUp) -> str:
     if gone is None or net is None:
         return ""
     taken = sum(vram_taken_mib(before, after).values()) * _MIB
-    there = max(net + gone, taken) / vram  # what others free meanwhile is not missing
+    there = max(net + gone, taken, _new_runners(before, after)) / vram  # what others free is not missing
     if there >= ROSE_SHARE:
         return ""
     return (
         f"{warmed.copy.name} is listed on {warmed.machine} with {vram / (1 << 30):.1f} GiB of VRAM, but its "
         f"cards hold only {max(0.0, there) * vram / (1 << 30):.1f} GiB more than before"
     )
+
+
+def _new_runners(before: MachineSnapshot, after: MachineSnapshot) -> int:
+    """Bytes of Ollama's processes that were not there before, as far as they are told. Memory of one that
+    ended just before comes back meanwhile, and hides in sums what a new one takes."""
+    if before.processes is None or after.processes is None:
+        return 0
+    known = {process.pid for process in before.processes.processes}
+    new = [item for item in after.processes.processes if item.pid not in known]
+    return sum([known_or(item.used_mib, 0) for item in new if engine_kind_of(item) == "ollama"]) * _MIB
 
 
 def _net_taken(before: MachineSnapshot, after: MachineSnapshot) -> int | None:
