@@ -19,7 +19,6 @@ from fleettui.decide.candidates import (
 from fleettui.decide.eta import Eta, estimate_load, evict_cost_s, not_known
 from fleettui.decide.inquiry import Inquiry
 from fleettui.decide.load_plan import LoadPlan, LoadPlanner
-from fleettui.decide.load_words import say_cold, say_load
 from fleettui.decide.matching import Match
 from fleettui.decide.need import vram_need
 from fleettui.model.busy import find_busy_signs, unused_s
@@ -107,6 +106,8 @@ class ColdJudge:
         if isinstance(plan, Unknown):
             if query.min_free_vram_mib > 0:
                 rejections.append(Rejection("free_vram", f"free_vram: need unknown, {plan.reason}"))
+            from fleettui.decide.load_words import say_cold
+
             eta = self._estimate(size_bytes, rate)
             unclear = f"installed, {say_cold(eta)}, need unknown: {plan.reason}"
             return Verdict(TIER_OFFLOAD, unclear, tuple(rejections), eta)
@@ -155,6 +156,8 @@ class ColdJudge:
         size = "size not known" if isinstance(size_bytes, Unknown) else f"{size_bytes / 1e9:.1f} GB"
         then = verdict.why
         if isinstance(then, LoadPlan):
+            from fleettui.decide.load_words import say_load
+
             then = say_load(then, self._told(then), verdict.eta)
         why = f"not installed, pull of {size}, then {str(then).removeprefix('installed, ')}"
         return replace(verdict, tier=TIER_PULL, why=why, eta=not_known("speed of the download"))
