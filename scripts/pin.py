@@ -57,8 +57,14 @@ def main() -> None:
     paths = [write("runtime.txt", "What fleettui needs to run.", [], runtime)]
     whole = {"runtime.txt": set(runtime)}
     steps = [
+        (
+            "serve.txt",
+            "What `fleettui serve` needs besides.",
+            ["runtime.txt"],
+            project["project"]["optional-dependencies"]["serve"],
+        ),
         ("build.txt", "What builds the package.", [], project["build-system"]["requires"]),
-        ("test.txt", "What the tests need.", ["runtime.txt", "build.txt"], groups["test"]),
+        ("test.txt", "What the tests need.", ["serve.txt", "build.txt"], groups["test"]),
         ("check.txt", "What `make check` needs.", ["test.txt"], groups["check"]),
         (
             "engines.txt",

@@ -103,8 +103,10 @@ make_ready() {
     # A change of the pins takes back what a larger purpose had: its stamps go, its packages stay.
     say "installing the pinned packages for $purpose"
     rm -f "$venv"/.ready-*
-    pip_install --requirement "requirements/$purpose.txt" --requirement requirements/build.txt ||
-        die "pip could not install requirements/$purpose.txt (message above); is the package index reachable?"
+    pins=requirements/$purpose.txt
+    [ "$purpose" != runtime ] || pins=requirements/serve.txt # a checkout has the optional part of fleettui, too
+    pip_install --requirement "$pins" --requirement requirements/build.txt ||
+        die "pip could not install $pins (message above); is the package index reachable?"
     # Engines have no wheel for every system, and no test needs one of them to be there. Never built: that takes
     # a compiler and an hour.
     [ "$purpose" = runtime ] || pip_install --only-binary :all: --requirement requirements/engines.txt ||

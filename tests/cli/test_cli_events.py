@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from cli_runner import SRC, Cli, write_machine
 
-from fleettui.cli.moments import past_moment
+from fleettui.fleet.moments import past_moment
 from fleettui.model.event import Event
 from fleettui.store.database import Store
 from fleettui.store.events import append_events, claim_writing

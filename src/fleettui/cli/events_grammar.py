@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Callable
 
-from fleettui.cli.moments import past_moment
+from fleettui.fleet.moments import past_moment
 from fleettui.model.event import EVENT_KINDS
 
 DESCRIPTION = (

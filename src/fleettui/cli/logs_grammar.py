@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 
-from fleettui.cli.moments import past_moment
+from fleettui.fleet.moments import past_moment
 
 DESCRIPTION = (
     "Print what a machine's kernel, engines and NVIDIA services wrote in the last 15 minutes, the GPU\n"

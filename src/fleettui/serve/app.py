@@ -1,0 +1,107 @@
+"""The application: every address, what is in front of them, and running it beside the pollers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fleettui.fleet.own_machine import OwnMachine
+from fleettui.serve import event_routes, fleet_routes, plan_routes, route_routes
+from fleettui.serve.answers import ApiError, json_answer
+from fleettui.serve.door import Door
+from fleettui.serve.endpoint import Endpoint, Values
+from fleettui.serve.guard import Guard
+from fleettui.serve.http_server import GRACE_S, make_http_server
+from fleettui.serve.openapi import describe
+from fleettui.serve.stream_hub import StreamHub
+
+if TYPE_CHECKING:
+    import socket
+
+    from fleettui.fleet.service import FleetService
+
+
+async def answer_openapi(door: Door, request: Request, values: Values) -> Response:
+    """The description of all addresses."""
+    return json_answer(describe(ENDPOINTS))
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *fleet_routes.ENDPOINTS,
+    *route_routes.ENDPOINTS,
+    *plan_routes.ENDPOINTS,
+    *event_routes.ENDPOINTS,
+    Endpoint("/api/openapi.json", "This description.", answer_openapi),
+)
+
+
+def make_app(door: Door) -> Guard:
+    """The whole application, for any ASGI server."""
+    app = Starlette(
+        routes=[Route(item.path, _handle(door, item), methods=["GET"]) for item in ENDPOINTS],
+        exception_handlers={ApiError: _answer_api_error, HTTPException: _answer_http_error},
+    )
+    app.router.redirect_slashes = False
+    return Guard(app)
+
+
+def _handle(door: Door, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    async def handle(request: Request) -> Response:
+        return await endpoint.handler(door, request, endpoint.read(request))
+
+    return handle
+
+
+async def _answer_api_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)  # noqa: S101 - Starlette chose by its class
+    return error.answer()
+
+
+async def _answer_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - Starlette chose by its class
+    where = request.url.path[:300]
+    if error.status_code == 405:
+        told = ApiError(
+            405, "method", f"{request.method} is not allowed", where=where,
+            why="this server only answers questions", hint="ask by GET", headers=error.headers,
+        )  # fmt: skip
+    else:
+        hint = "all addresses: GET /api/openapi.json"
+        told = ApiError(
+            error.status_code, "not_found", "there is nothing at this address", where=where, hint=hint
+        )
+    return told.answer()
+
+
+async def serve_fleet(
+    service: FleetService,
+    state_dir: str,
+    listener: socket.socket,
+    when_ready: Callable[[], None],
+) -> int:
+    """Poll and answer until cancelled; then streams, requests and connections end, in that order."""
+    await service.start()
+    own, hub = OwnMachine(service), StreamHub(service)
+    server = make_http_server(make_app(Door(service, state_dir, service.settings.machines_dir, own, hub)))
+    serving = asyncio.create_task(server.serve(sockets=[listener]), name="http server")
+    try:
+        when_ready()
+        await asyncio.wait([serving])
+        serving.result()
+        return 1  # it never ends by itself
+    finally:
+        hub.close()
+        server.should_exit = True
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([serving], timeout=2 * GRACE_S + 1)
+        listener.close()
+        await own.close()
+        await service.stop()
