@@ -193,7 +193,7 @@ class ModelLoad:
         if answer.status != 200:
             raise WarmUpError(f"{self._what} was not loaded: {_said(answer)}")
         copy, listed = await self._verify()
-        after = await self._look_again(answer.received_at)
+        after = await self.look_again(answer.received_at)
         need = None if after is None else measure_need(before, after, copy)
         rate = self._rate(before, copy, took_s)
         return WarmedUp(
@@ -255,7 +255,7 @@ class ModelLoad:
             return copy.digest == wanted
         return canonical_name(copy.name) == canonical_name(self._candidate.model)
 
-    async def _look_again(self, since: float) -> MachineSnapshot | None:
+    async def look_again(self, since: float) -> MachineSnapshot | None:
         """The machine once its cards were read after that moment; None where that takes too long."""
         has_news = asyncio.Event()
         unsubscribe = self._fleet.subscribe(lambda _: has_news.set())

@@ -7,6 +7,7 @@ operator wants one.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 
@@ -38,6 +39,8 @@ PULL_LIMIT_S = 6 * 3600.0
 ASK_LIMIT_S = 30.0
 SHORTEST_KEEP_S = 600
 """A copy that was moved must not end before anybody was sent to it."""
+LOOKS, LOOK_S = 3, 1.0
+"""More looks at the cards, before it is believed that a copy does not lie there."""
 ROSE_SHARE = 0.8
 """Of what the engine says lies on the cards; less of it there means that it does not."""
 _MIB = 1 << 20
@@ -88,6 +91,11 @@ class OllamaLoad:
             warmed = self.warmed = await self._load.run(note)
         except WarmUpError as error:
             raise StepError(str(error)) from None
+        for _ in range(LOOKS):  # what the cards told may have been asked before the load was done
+            if not _missing_vram(warmed):
+                break
+            await asyncio.sleep(LOOK_S)
+            warmed = replace(warmed, after=await self._load.look_again(self._clock()))
         missing = _missing_vram(warmed)
         if missing:
             raise StepError(missing)

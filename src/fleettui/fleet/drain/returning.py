@@ -156,16 +156,18 @@ class CopyReturn:
             self.change(progress, "switched", f"stays on {there.machine} too: {error}")
 
     def _copy_there(self, progress: CopyProgress) -> SourceCopy | None:
-        """The copy where the drain had put it, as its engine lists it."""
+        """The copy where the drain had put it, with context and share on the GPU that it had at home: more than
+        that is not asked of the way back."""
+        home = progress.copy
         machine = None if progress.target is None else self._room.fleet.find(progress.target)
         if machine is None:
             return None
         for engine in machine.engines:
             for copy in () if isinstance(engine.loaded, Unknown) else engine.loaded:
-                if is_same_model(progress.copy, copy, self._room.fleet.catalog):
+                if is_same_model(home, copy, self._room.fleet.catalog):
                     found = SourceCopy(
-                        machine.name, engine.kind, engine.port, copy.name, copy.digest, copy.size_bytes,
-                        copy.vram_bytes, copy.context, copy.expires_at, copy.is_pinned,
+                        machine.name, engine.kind, engine.port, copy.name, copy.digest, home.size_bytes,
+                        home.vram_bytes, home.context, copy.expires_at, copy.is_pinned,
                     )  # fmt: skip
                     is_there = find_copy(machine, found) and find_engine(machine, engine.kind, engine.port)
                     return found if is_there else None
