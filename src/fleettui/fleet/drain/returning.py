@@ -156,8 +156,8 @@ class CopyReturn:
             self.change(progress, "switched", f"stays on {there.machine} too: {error}")
 
     def _copy_there(self, progress: CopyProgress) -> SourceCopy | None:
-        """The copy where the drain had put it, with context and share on the GPU that it had at home: more than
-        that is not asked of the way back."""
+        """The copy where the drain had put it, with the context and share on the GPU that it had at home:
+        more than that is not asked of the way back."""
         home = progress.copy
         machine = None if progress.target is None else self._room.fleet.find(progress.target)
         if machine is None:
