@@ -40,8 +40,10 @@ _FIGURE, _READY = 6, 8
 _CONTEXT_FROM = 74
 """Columns of the screen from which contexts are shown."""
 _ABOUT_LEAST = 24
-_BELOW = 15
+_BELOW, _BELOW_NARROW = 15, 4
 """Where lines below a copy begin."""
+_NARROW = 70
+"""Columns of the screen below which all but class and model stands on lines below them."""
 
 
 class DrainRow(NamedTuple):
@@ -73,6 +75,16 @@ class DrainLayout:
     glyphs: Glyphs = UNICODE
 
     @property
+    def is_narrow(self) -> bool:
+        """There is no room for columns behind the model."""
+        return self.width < _NARROW
+
+    @property
+    def below(self) -> int:
+        """Where lines below a copy begin."""
+        return _BELOW_NARROW if self.is_narrow else _BELOW
+
+    @property
     def head(self) -> int:
         """Columns of sign, class, model and target, with the gap behind them."""
         return 2 + CLASS_WIDTH + 2 + self.name + 2 + self.where + 2
@@ -89,6 +101,8 @@ def drain_layout(
 ) -> DrainLayout:
     """The layout for a width, all names of copies, targets and contexts. `figures`: columns behind the
     target; None: those of a preview."""
+    if width < _NARROW:
+        return DrainLayout(width, max(5, width - (2 + CLASS_WIDTH + 2 + 2)), 0, 0, glyphs)
     name = min(max((cell_width(item) for item in names), default=0), _NAME_MOST)
     where = min(max((cell_width(item) for item in wheres), default=0), _WHERE_MOST)
     context = max((cell_width(item) for item in contexts), default=0)
@@ -137,9 +151,16 @@ def preview_contexts(plans: Iterable[DrainPlan]) -> list[str]:
 
 def preview_header(layout: DrainLayout) -> Cells:
     """Titles of the columns."""
+    if layout.is_narrow:
+        return narrow_header(layout)
     context = fit("  context", layout.context + 2) if layout.context else ""
     figures = f"{'GiB':>{_FIGURE}} {'free':>{_FIGURE}}{context}  {'ready in':>{_READY}}"
     return (Cell(f"  {fit('', CLASS_WIDTH)}  {head_words(layout)}{figures}".rstrip(), "title"),)
+
+
+def narrow_header(layout: DrainLayout) -> Cells:
+    """Where there is no room for columns."""
+    return (Cell(f"  {fit('', CLASS_WIDTH)}  model", "title"),)
 
 
 def head_words(layout: DrainLayout) -> str:
@@ -171,11 +192,15 @@ def _preview_row(line: PlannedCopy, options: DrainOptions, layout: DrainLayout) 
         sign,
         Cell(fit(CLASS_WORDS[line.drain_class], CLASS_WIDTH) + "  ", class_tone),
         Cell(fit(copy_name(line), layout.name, glyphs.ellipsis) + "  ", "dim" if skipped else "strong"),
-        Cell(fit(_where(line), layout.where, glyphs.ellipsis) + "  "),
     ]
+    if not layout.is_narrow:
+        cells.append(Cell(fit(_where(line), layout.where, glyphs.ellipsis) + "  "))
     below: list[tuple[str, Tone]] = []
     sentences = [] if skipped else line_sentences(line)
-    if skipped:
+    if layout.is_narrow:
+        below += [_narrow_words(line, is_skipped=skipped, is_allowed=allowed)]
+        below += [(text, "warn") for text in _costs(line)] + [(text, "dim") for text in sentences]
+    elif skipped:
         cells.append(Cell("stays where it is", "dim"))
     elif line.drain_class in LOADING_CLASSES and line.target is not None:
         cells += _figures(line, layout)
@@ -196,6 +221,21 @@ def _preview_row(line: PlannedCopy, options: DrainOptions, layout: DrainLayout) 
     rows = [DrainRow(key, "copy", line.copy.machine, line.copy.key, in_signs(tuple(cells), layout))]
     rows += below_rows(key, line.copy.machine, line.copy.key, below, layout)
     return rows
+
+
+def _narrow_words(line: PlannedCopy, *, is_skipped: bool, is_allowed: bool) -> tuple[str, Tone]:
+    """`→ bora GPU 0+1  42.8 of 61.2 GiB  32k → 4k (!)  ~29 s`."""
+    target = line.target
+    if is_skipped:
+        return "stays where it is", "dim"
+    if target is None:
+        return ("by your word", "dim") if is_allowed else ("needs your word", "warn")
+    if line.drain_class not in LOADING_CLASSES:
+        return f"→ {_where(line)}", "plain"
+    need = DASH if target.need is None else gib_text(target.need.mib)
+    size = f"{need} of {gib_text(target.free_mib)} GiB"
+    parts = [f"→ {_where(line)}", size, context_text(line), seconds_text(target.eta_s)]
+    return ", ".join(filter(None, parts)), "plain"
 
 
 def copy_row_key(key: CopyKey) -> str:
@@ -265,8 +305,8 @@ def below_rows(
     """Sentences below a line, over as many lines as they take."""
     rows: list[DrainRow] = []
     for text, tone in texts:
-        for part in wrap(layout.glyphs.plain(clean(text)), max(8, layout.width - _BELOW - 1)):
-            cells = in_signs((Cell(" " * _BELOW), Cell(part, tone)), layout)
+        for part in wrap(layout.glyphs.plain(clean(text)), max(8, layout.width - layout.below - 1)):
+            cells = in_signs((Cell(" " * layout.below), Cell(part, tone)), layout)
             rows.append(DrainRow(f"{key}\n+{len(rows)}", "more", machine, copy, cells))
     return rows
 

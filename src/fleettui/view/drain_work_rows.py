@@ -9,8 +9,16 @@ from fleettui.model.drain import CLASS_WORDS, CopyProgress, DrainClass, DrainSta
 from fleettui.model.unknown import Unknown
 from fleettui.view.bars import bar_text
 from fleettui.view.cells import Cell, Cells, Tone
-from fleettui.view.drain_rows import DrainLayout, DrainRow, below_rows, copy_row_key, head_words, in_signs
-from fleettui.view.drain_status import STATE_TONES, STATE_WORDS
+from fleettui.view.drain_rows import (
+    DrainLayout,
+    DrainRow,
+    below_rows,
+    copy_row_key,
+    head_words,
+    in_signs,
+    narrow_header,
+)
+from fleettui.view.drain_status import STATE_TONES, STATE_WORDS, state_text
 from fleettui.view.drain_text import CLASS_TONES, CLASS_WIDTH, source_name
 from fleettui.view.text import clean, fit
 from fleettui.view.units import DASH
@@ -28,6 +36,8 @@ _TROUBLE = ("blocked", "failed", "evicted", "reloaded", "lost")
 
 def progress_header(layout: DrainLayout) -> Cells:
     """Titles of the columns."""
+    if layout.is_narrow:
+        return narrow_header(layout)
     state = f"{fit('state', _STATE)} {'for':>{_SINCE}} {'left':>{_LEFT}}"
     return (Cell(f"  {fit('', CLASS_WIDTH)}  {head_words(layout)}{state}".rstrip(), "title"),)
 
@@ -61,17 +71,19 @@ def _progress_row(copy: CopyProgress, now: float, layout: DrainLayout) -> list[D
         Cell(f"{sign} ", tone),
         Cell(fit(CLASS_WORDS[copy.drain_class], CLASS_WIDTH) + "  ", _class_tone(copy.drain_class, is_done)),
         Cell(fit(progress_name(copy), layout.name, glyphs.ellipsis) + "  ", "dim" if is_done else "strong"),
-        Cell(
-            fit(clean(copy.target or DASH), layout.where, glyphs.ellipsis) + "  ",
-            "dim" if is_done else "plain",
-        ),
-        Cell(fit(STATE_WORDS[copy.state], _STATE), tone),
     ]
-    if not copy.is_ended and copy.since:
+    below: list[tuple[str, Tone]] = []
+    if layout.is_narrow:
+        where = f"→ {clean(copy.target)}  " if copy.target else ""
+        below.append((f"{where}{state_text(copy, now)}", tone))
+    else:
+        where = fit(clean(copy.target or DASH), layout.where, glyphs.ellipsis)
+        cells.append(Cell(where + "  ", "dim" if is_done else "plain"))
+        cells.append(Cell(fit(STATE_WORDS[copy.state], _STATE), tone))
+    if not copy.is_ended and copy.since and not layout.is_narrow:
         cells.append(Cell(f" {duration(now - copy.since):>{_SINCE}}", "dim"))
         cells += _left_cells(copy, now, layout)
     key = copy_row_key(copy.copy.key)
-    below: list[tuple[str, Tone]] = []
     if copy.text:
         below.append((waiting_text(copy), "bad" if copy.state in ("blocked", "failed") else "dim"))
     below += [(text, "warn") for text in copy.failures if text not in copy.text]

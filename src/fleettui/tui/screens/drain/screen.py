@@ -49,6 +49,8 @@ from fleettui.view.route_page import ChipLine, detail_cells, lay_chips
 
 LOW, HIGH = 20, 40
 """Lines of the screen below which nothing is to spare, and from which there is room for more words."""
+NARROW = 60
+"""Columns of the screen below which the title tells no times."""
 WORKING = ("planned", "running")
 _KEYS = ("drain_start", "drain_abort", "drain_take_over", "undrain")
 
@@ -182,6 +184,8 @@ class DrainScreen(LiveScreen):
         elif len(self.statuses) == 1:
             middle = drain_words(self.statuses[0], glyphs)
             right = time_words(self.statuses[0], now)
+        if width < NARROW:
+            right = ""
         told = self.pause_cells(snapshot, now) or (Cell(glyphs.plain(f"{right} " if right else ""), "dim"),)
         title = drain_title(self.names, middle, told, width, glyphs)
         self.query_one("#title", CellBlock).show_cells(title)
