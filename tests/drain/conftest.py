@@ -17,9 +17,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "cli"))
 
 @pytest.fixture(scope="session")
 def fleet() -> Iterator[DemoFleet]:
-    """Machines gpu-09 to gpu-20 with one card each, ten times as fast as life."""
+    """Machines gpu-09 to gpu-38 with one card each, ten times as fast as life."""
     with DemoFleet(
-        machines=20, is_calm=True, speed=10, arguments=["--at", "0", "--cards-each", "1"]
+        machines=38, is_calm=True, speed=10, arguments=["--at", "0", "--cards-each", "1"]
     ) as running:
         yield running
 

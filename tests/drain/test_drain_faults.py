@@ -1,68 +1,74 @@
 """Drains of the real program over real servers while something goes wrong: nothing is ever nowhere.
 
-In most of them gpu-12 is emptied; gpu-14 has the most room and is the first choice, gpu-19 the second.
+`source` is emptied; `first` has the most room and is the first choice, `second` the other one.
 """
 
 from __future__ import annotations
 
-from arena import SMALL, MakeArena, wait_until
+from pathlib import Path
+
+import pytest
+from arena import SMALL, Arena, MakeArena, wait_until
 from observer import Generation, Observer
+from scenarios import play_all, scenarios_of
+
+from fleettui.demo.launcher import DemoFleet
 
 SECOND = "phi4:14b"
 EMBEDDING = "nomic-embed-text:latest"
 OOM = "cudaMalloc failed: out of memory"
 
 
-def test_everything_moves_and_who_is_served_notices_nothing(make_arena: MakeArena) -> None:
+def drain_everything_moves_and_who_is_served_notices_nothing(arena: Arena, source: str, first: str) -> None:
     """An answer that began long before is streamed to its end; the last thing at the source is its unload."""
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL, EMBEDDING)
-    arena.install("gpu-14", SMALL, EMBEDDING)
-    arena.fleet.command("pace gpu-12 4")
+    arena.load(source, SMALL, EMBEDDING)
+    arena.install(first, SMALL, EMBEDDING)
+    arena.fleet.command(f"pace {source} 4")
     with Observer(arena.fleet, arena.names, [SMALL, EMBEDDING]) as observer:
-        generation = Generation(arena.fleet, "gpu-12", SMALL, 600)
-        drain = arena.drain("gpu-12")
+        generation = Generation(arena.fleet, source, SMALL, 600)
+        drain = arena.drain(source)
         arena.wait_for("unload", drain)
         wait_until(lambda: ("unload", SMALL) in [entry[:2] for entry in arena.journal()], arena.told(drain))
         assert not generation.is_over, "the unload was asked for while it was in work"
-        arena.fleet.command("pace gpu-12 4000")
-        arena.fleet.command("advance 100")
+        arena.fleet.command(f"hurry {source}")
         generation.assert_ended_well()
         assert drain.wait() == 0, arena.told(drain)
     observer.assert_never_without()
-    assert arena.loaded("gpu-12") == set()
-    assert arena.loaded("gpu-14") == {SMALL, EMBEDDING}
-    assert arena.copy_on("gpu-14", SMALL)["expires_at"] > "2200", "pinned there as it was here"
-    assert arena.state_of("gpu-12") == ("drained", "")
+    assert arena.loaded(source) == set()
+    assert arena.loaded(first) == {SMALL, EMBEDDING}
+    assert arena.copy_on(first, SMALL)["expires_at"] > "2200", "pinned there as it was here"
+    assert arena.state_of(source) == ("drained", "")
     routed = arena.call("--route", SMALL, "--format", "name", "-q")
-    assert routed.said.strip() == "gpu-14"
+    assert routed.said.strip() == first
 
 
-def test_a_target_without_memory_leads_to_the_next(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.install("gpu-19", SMALL)
-    arena.fleet.command(f"fault gpu-14 oom {SMALL}")
+def drain_a_target_without_memory_leads_to_the_next(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"fault {first} oom {SMALL}")
     with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        drain = arena.drain("gpu-12")
+        drain = arena.drain(source)
         assert drain.wait() == 0, arena.told(drain)
     observer.assert_never_without()
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-19")) == (set(), {SMALL})
+    assert (arena.loaded(source), arena.loaded(second)) == (set(), {SMALL})
     failed = [entry for entry in arena.journal() if OOM in entry[3]]
-    assert [entry[2] for entry in failed] == ["gpu-14"], arena.told(drain)
+    assert [entry[2] for entry in failed] == [first], arena.told(drain)
 
 
-def test_two_targets_without_memory_leave_the_source_alone(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14, 19, 18)
-    arena.load("gpu-12", SMALL)
-    for name in ("gpu-14", "gpu-18", "gpu-19"):
+def drain_two_targets_without_memory_leave_the_source_alone(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    arena.load(source, SMALL)
+    for name in (first, second):
         arena.install(name, SMALL)
         arena.fleet.command(f"fault {name} oom {SMALL}")
-    drain = arena.drain("gpu-12")
+    drain = arena.drain(source)
     assert drain.wait() == 1, arena.told(drain)
-    assert arena.loaded("gpu-12") == {SMALL}
-    state, text = arena.state_of("gpu-12") or ("", "")
+    assert arena.loaded(source) == {SMALL}
+    state, text = arena.state_of(source) or ("", "")
     assert state == "failed"
     assert text.count(OOM) == 2, text
     tried = {entry[2] for entry in arena.journal() if OOM in entry[3] and entry[1]}
@@ -70,56 +76,151 @@ def test_two_targets_without_memory_leave_the_source_alone(make_arena: MakeArena
     assert len(tried) == 2
 
 
-def test_a_load_that_stalls_ends_as_its_engine_says(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.install("gpu-19", SMALL)
-    arena.fleet.command(f"fault gpu-14 stall {SMALL}")
+def drain_a_load_that_stalls_ends_as_its_engine_says(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"fault {first} stall {SMALL}")
     with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        drain = arena.drain("gpu-12")
-        wait_until(lambda: bool(arena.fleet.command("state gpu-14")["loading"]), "the load began")
-        arena.fleet.command("advance 320")
+        drain = arena.drain(source)
+        wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
+        arena.fleet.command(f"hurry {first}")
         assert drain.wait() == 0, arena.told(drain)
     observer.assert_never_without()
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-19")) == (set(), {SMALL})
+    assert (arena.loaded(source), arena.loaded(second)) == (set(), {SMALL})
 
 
-def test_a_copy_that_lands_partly_in_main_memory_is_not_kept(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.install("gpu-19", SMALL)
-    arena.fleet.command(f"fault gpu-14 cpu {SMALL}")
+def drain_a_copy_that_lands_partly_in_main_memory_is_not_kept(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"fault {first} cpu {SMALL}")
     with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        drain = arena.drain("gpu-12")
+        drain = arena.drain(source)
         assert drain.wait() == 0, arena.told(drain)
     observer.assert_never_without()
     assert [arena.loaded(name) for name in arena.names] == [set(), set(), {SMALL}]
 
 
-def test_a_copy_that_lands_partly_in_main_memory_is_kept_when_the_operator_says_so(
-    make_arena: MakeArena,
+def drain_a_copy_that_lands_partly_in_main_memory_is_kept_when_the_operator_says_so(
+    arena: Arena, source: str, first: str, second: str
 ) -> None:
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.install("gpu-19", SMALL)
-    arena.fleet.command(f"fault gpu-14 cpu {SMALL}")
-    drain = arena.drain("gpu-12", options=["--accept-degraded"])
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"fault {first} cpu {SMALL}")
+    drain = arena.drain(source, options=["--accept-degraded"])
     assert drain.wait() == 0, arena.told(drain)
     assert [arena.loaded(name) for name in arena.names] == [set(), {SMALL}, set()]
 
 
-def test_a_copy_with_less_context_than_here_is_not_kept(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.install("gpu-19", SMALL)
-    arena.fleet.command(f"fault gpu-14 context {SMALL}")
-    drain = arena.drain("gpu-12")
+def drain_a_copy_with_less_context_than_here_is_not_kept(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"fault {first} context {SMALL}")
+    drain = arena.drain(source)
     assert drain.wait() == 0, arena.told(drain)
     assert [arena.loaded(name) for name in arena.names] == [set(), set(), {SMALL}]
+
+
+def drain_an_unannounced_eviction_ends_loads_on_that_target(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    """What was moved there first is taken away by the second load; it is still at its source, and goes on."""
+    arena.load(source, SMALL, SECOND)
+    for name in (first, second):
+        arena.install(name, SMALL, SECOND)
+    arena.fleet.command(f"fault {first} evict * 1")
+    with Observer(arena.fleet, arena.names, [SMALL, SECOND]) as observer:
+        drain = arena.drain(source)
+        assert drain.wait() == 0, arena.told(drain)
+    observer.assert_never_without()
+    assert "vanished" in arena.steps(), arena.told(drain)
+    assert [len(arena.loaded(name)) for name in arena.names] == [0, 1, 1]
+
+
+def drain_a_bystander_that_an_unannounced_eviction_took_is_named(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    arena.load(source, SMALL)
+    arena.load(first, EMBEDDING)
+    arena.install(first, SMALL)
+    arena.fleet.command(f"fault {first} evict {SMALL} 1")
+    drain = arena.drain(source)
+    drain.wait()
+    assert any(EMBEDDING in entry[3] for entry in arena.journal()), arena.told(drain)
+
+
+def drain_a_target_dies_while_it_loads(arena: Arena, source: str, first: str, second: str) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"fault {first} stall {SMALL}")
+    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
+        drain = arena.drain(source)
+        wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
+        arena.fleet.command(f"crash {first}")
+        assert drain.wait() == 0, arena.told(drain)
+    observer.assert_never_without()
+    assert (arena.loaded(source), arena.loaded(second)) == (set(), {SMALL})
+
+
+def drain_a_target_dies_after_the_switch(arena: Arena, source: str, first: str, second: str) -> None:
+    """The copy at the source is still there: it is brought elsewhere."""
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"pace {source} 4")
+    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
+        generation = Generation(arena.fleet, source, SMALL, 4000)
+        drain = arena.drain(source, options=["--idle-wait", "0"])
+        arena.wait_for("switched", drain)
+        arena.fleet.command(f"crash {first}")
+        wait_until(lambda: SMALL in arena.loaded(second), "it is loaded on the other target")
+        assert SMALL in arena.loaded(source)
+        arena.fleet.command(f"hurry {source}")
+        generation.assert_ended_well()
+        assert drain.wait() == 0, arena.told(drain)
+    observer.assert_never_without()
+    assert arena.loaded(source) == set()
+
+
+def drain_a_copy_that_still_loads_elsewhere_covers_nobody(arena: Arena, source: str, first: str) -> None:
+    """Ollama lists it from the first moment on."""
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.fleet.command(f"fault {first} stall {SMALL} 1")
+    arena.fleet.command(f"load {first} {SMALL} -1")
+    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
+        drain = arena.drain(source)
+        arena.wait_for("planned", drain)
+        looks = observer.seen[source].looks
+        wait_until(lambda: observer.seen[source].looks > looks + 150, "time passes")
+        assert SMALL in arena.loaded(source)
+        arena.fleet.command(f"hurry {first}")
+        assert drain.wait() == 0, arena.told(drain)
+    observer.assert_never_without()
+    assert (arena.loaded(source), arena.loaded(first)) == (set(), {SMALL})
+
+
+def drain_files_are_fetched_only_when_the_operator_says_so(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, SMALL)
+    arena.fleet.command(f"remove {first} {SMALL}")
+    refused = arena.call("drain", "start", source, "--reason", "x", "--yes")
+    assert refused.process.returncode == 1
+    assert arena.loaded(source) == {SMALL}
+    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
+        drain = arena.drain(source, options=["--allow-pull"])
+        assert drain.wait() == 0, arena.told(drain)
+    observer.assert_never_without()
+    assert (arena.loaded(source), arena.loaded(first)) == (set(), {SMALL})
 
 
 def test_an_announced_eviction_happens_and_nothing_else_goes(make_arena: MakeArena) -> None:
@@ -139,97 +240,6 @@ def test_an_announced_eviction_happens_and_nothing_else_goes(make_arena: MakeAre
     assert (arena.loaded("gpu-12"), arena.loaded("gpu-10")) == (set(), {SMALL, EMBEDDING})
 
 
-def test_an_unannounced_eviction_ends_loads_on_that_target(make_arena: MakeArena) -> None:
-    """What was moved there first is taken away by the second load; it is still at its source, and goes on."""
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL, SECOND)
-    for name in ("gpu-14", "gpu-19"):
-        arena.install(name, SMALL, SECOND)
-    arena.fleet.command("fault gpu-14 evict * 1")
-    with Observer(arena.fleet, arena.names, [SMALL, SECOND]) as observer:
-        drain = arena.drain("gpu-12")
-        assert drain.wait() == 0, arena.told(drain)
-    observer.assert_never_without()
-    assert "vanished" in arena.steps(), arena.told(drain)
-    assert [len(arena.loaded(name)) for name in arena.names] == [0, 1, 1]
-
-
-def test_a_bystander_that_an_unannounced_eviction_took_is_named(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.load("gpu-14", EMBEDDING)
-    arena.install("gpu-14", SMALL)
-    arena.fleet.command(f"fault gpu-14 evict {SMALL} 1")
-    drain = arena.drain("gpu-12")
-    drain.wait()
-    assert any(EMBEDDING in entry[3] for entry in arena.journal()), arena.told(drain)
-
-
-def test_a_target_dies_while_it_loads(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.install("gpu-19", SMALL)
-    arena.fleet.command(f"fault gpu-14 stall {SMALL}")
-    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        drain = arena.drain("gpu-12")
-        wait_until(lambda: bool(arena.fleet.command("state gpu-14")["loading"]), "the load began")
-        arena.fleet.command("crash gpu-14")
-        assert drain.wait() == 0, arena.told(drain)
-    observer.assert_never_without()
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-19")) == (set(), {SMALL})
-
-
-def test_a_target_dies_after_the_switch(make_arena: MakeArena) -> None:
-    """The copy at the source is still there: it is brought elsewhere."""
-    arena = make_arena(12, 14, 19)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.install("gpu-19", SMALL)
-    arena.fleet.command("pace gpu-12 4")
-    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        generation = Generation(arena.fleet, "gpu-12", SMALL, 4000)
-        drain = arena.drain("gpu-12", options=["--idle-wait", "0"])
-        arena.wait_for("switched", drain)
-        arena.fleet.command("crash gpu-14")
-        wait_until(lambda: SMALL in arena.loaded("gpu-19"), "it is loaded on the other target")
-        assert SMALL in arena.loaded("gpu-12")
-        arena.fleet.command("pace gpu-12 4000")
-        arena.fleet.command("advance 1000")
-        generation.assert_ended_well()
-        assert drain.wait() == 0, arena.told(drain)
-    observer.assert_never_without()
-    assert arena.loaded("gpu-12") == set()
-
-
-def test_a_copy_that_still_loads_elsewhere_covers_nobody(make_arena: MakeArena) -> None:
-    """Ollama lists it from the first moment on."""
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.fleet.command(f"fault gpu-14 stall {SMALL} 1")
-    arena.fleet.command(f"load gpu-14 {SMALL} -1")
-    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        drain = arena.drain("gpu-12")
-        arena.wait_for("planned", drain)
-        looks = observer.seen["gpu-12"].looks
-        wait_until(lambda: observer.seen["gpu-12"].looks > looks + 150, "time passes")
-        assert SMALL in arena.loaded("gpu-12")
-        arena.fleet.command("advance 320")
-        assert drain.wait() == 0, arena.told(drain)
-    observer.assert_never_without()
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-14")) == (set(), {SMALL})
-
-
-def test_files_are_fetched_only_when_the_operator_says_so(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL)
-    arena.fleet.command(f"remove gpu-14 {SMALL}")
-    refused = arena.call("drain", "start", "gpu-12", "--reason", "x", "--yes")
-    assert refused.process.returncode == 1
-    assert arena.loaded("gpu-12") == {SMALL}
-    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        drain = arena.drain("gpu-12", options=["--allow-pull"])
-        assert drain.wait() == 0, arena.told(drain)
-    observer.assert_never_without()
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-14")) == (set(), {SMALL})
+@pytest.mark.timeout(600)
+def test_drains_while_something_goes_wrong(fleet: DemoFleet, tmp_path: Path) -> None:
+    play_all(fleet, tmp_path, scenarios_of(globals()))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from arena import SMALL, Arena, MakeArena, wait_until
 from observer import Observer
 
 from fleettui.demo.launcher import DemoFleet
 
 EMBEDDING = "nomic-embed-text:latest"
-PAIRS = ((12, 18), (14, 20), (19, 13), (15, 9))
+PAIRS = ((12, 18), (14, 20), (19, 13), (15, 9), (30, 32), (36, 38))
 """Source and target; as many drains at a time."""
 
 
@@ -48,6 +49,7 @@ def kill_at(fleet: DemoFleet, folder: Path, numbers: tuple[int, int], step: int)
     return ""
 
 
+@pytest.mark.timeout(600)
 def test_killed_at_every_step_it_goes_on(fleet: DemoFleet, make_arena: MakeArena, tmp_path: Path) -> None:
     """How many steps there are a drain that nobody disturbs tells."""
     whole = make_arena(11, 17)

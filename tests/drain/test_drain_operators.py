@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from arena import SMALL, Arena, MakeArena, wait_until
+import pytest
+from arena import SMALL, Arena, wait_until
 from observer import Observer
+from scenarios import play_all, scenarios_of
+
+from fleettui.demo.launcher import DemoFleet
 
 BIG = "gpt-oss:120b"
 EMBEDDING = "nomic-embed-text:latest"
@@ -14,158 +19,153 @@ SECOND = "phi4:14b"
 
 def route(arena: Arena, model: str) -> str:
     """Who is chosen now; else why nobody is."""
-    run = arena.call("--route", model, "--json", "-q", "--no-lease")
+    run = arena.call("--route", model, "--json", "-q", "--no-lease", "--max-age", "0")
     document = json.loads(run.said)
     return str(document["chosen"]["name"]) if document["chosen"] else run.said
 
 
-def test_cancelled_while_a_target_loads(make_arena: MakeArena) -> None:
+def drain_cancelled_while_a_target_loads(arena: Arena, source: str, first: str) -> None:
     """The load under way ends, nothing is unloaded, and the machine stays out of service until undrain."""
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", BIG)
-    arena.install("gpu-14", BIG)
-    arena.fleet.command("disk gpu-14 0.1")
+    arena.load(source, BIG)
+    arena.install(first, BIG)
+    arena.fleet.command(f"disk {first} 0.1")
     with Observer(arena.fleet, arena.names, [BIG]) as observer:
-        drain = arena.drain("gpu-12")
-        wait_until(lambda: bool(arena.fleet.command("state gpu-14")["loading"]), "the load began")
-        cancel = arena.call("drain", "cancel", "gpu-12")
+        drain = arena.drain(source)
+        wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
+        cancel = arena.call("drain", "cancel", source)
         assert cancel.process.returncode == 0, arena.told(cancel)
-        arena.fleet.command("advance 900")
+        arena.fleet.command(f"hurry {first}")
         assert drain.wait() == 1, arena.told(drain)
-        wait_until(lambda: BIG in arena.loaded("gpu-14"), "the load under way ended")
+        wait_until(lambda: BIG in arena.loaded(first), "the load under way ended")
     observer.assert_never_without()
-    assert arena.loaded("gpu-12") == {BIG}
-    assert (arena.state_of("gpu-12") or ("",))[0] == "cancelled"
-    assert route(arena, BIG) == "gpu-14"
-    assert arena.call("undrain", "gpu-12").process.returncode == 0
-    assert arena.state_of("gpu-12") is None
+    assert arena.loaded(source) == {BIG}
+    assert (arena.state_of(source) or ("",))[0] == "cancelled"
+    assert route(arena, BIG) == first
+    assert arena.call("undrain", source).process.returncode == 0
+    assert arena.state_of(source) is None
 
 
-def test_cancelled_now_the_load_is_given_up(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.fleet.command(f"fault gpu-14 stall {SMALL}")
-    drain = arena.drain("gpu-12")
-    wait_until(lambda: bool(arena.fleet.command("state gpu-14")["loading"]), "the load began")
-    assert arena.call("drain", "cancel", "gpu-12", "--now", "--eligible").process.returncode == 0
+def drain_cancelled_now_the_load_is_given_up(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.fleet.command(f"fault {first} stall {SMALL}")
+    drain = arena.drain(source)
+    wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
+    assert arena.call("drain", "cancel", source, "--now", "--eligible").process.returncode == 0
     assert drain.wait() == 1, arena.told(drain)
-    wait_until(lambda: not arena.fleet.command("state gpu-14")["loading"], "the load was given up")
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-14")) == ({SMALL}, set())
-    assert arena.state_of("gpu-12") is None
-    assert route(arena, SMALL) == "gpu-12"
+    wait_until(lambda: not arena.fleet.command(f"state {first}")["loading"], "the load was given up")
+    assert (arena.loaded(source), arena.loaded(first)) == ({SMALL}, set())
+    assert arena.state_of(source) is None
+    assert route(arena, SMALL) == source
 
 
-def test_two_operators_start_the_same_drain(make_arena: MakeArena) -> None:
+def drain_two_operators_start_the_same_drain(arena: Arena, source: str, first: str) -> None:
     """One works; the other is told so, follows it or leaves, and nothing is done twice."""
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL, EMBEDDING)
-    arena.install("gpu-14", SMALL, EMBEDDING)
+    arena.load(source, SMALL, EMBEDDING)
+    arena.install(first, SMALL, EMBEDDING)
     with Observer(arena.fleet, arena.names, [SMALL, EMBEDDING]) as observer:
-        first, second = arena.drain("gpu-12"), arena.drain("gpu-12")
-        codes = {first.wait(), second.wait()}
+        mia, jonas = arena.drain(source), arena.drain(source)
+        codes = {mia.wait(), jonas.wait()}
     observer.assert_never_without()
-    assert 0 in codes, arena.told(first) + arena.told(second)
-    assert arena.loaded("gpu-12") == set()
+    assert 0 in codes, arena.told(mia) + arena.told(jonas)
+    assert arena.loaded(source) == set()
     for model in (SMALL, EMBEDDING):
         loads = [entry for entry in arena.journal() if entry[:2] == ("load", model)]
-        assert len(loads) == 1, arena.told(second)
+        assert len(loads) == 1, arena.told(jonas)
 
 
-def test_a_second_operator_follows_and_takes_over(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", BIG)
-    arena.install("gpu-14", BIG)
-    arena.fleet.command("disk gpu-14 0.1")
-    first = arena.drain("gpu-12")
-    arena.wait_for("load", first)
-    second = arena.start("drain", "status", "gpu-12", "--follow")
-    wait_until(lambda: BIG in second.said, "the second shows how far it is")
+def drain_a_second_operator_follows_and_takes_over(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, BIG)
+    arena.install(first, BIG)
+    arena.fleet.command(f"disk {first} 0.1")
+    mia = arena.drain(source)
+    arena.wait_for("load", mia)
+    jonas = arena.start("drain", "status", source, "--follow")
+    wait_until(lambda: BIG in jonas.said, "the second shows how far it is")
     holders = {row[0] for row in arena.rows("SELECT pid FROM drain_locks")}
-    assert holders == {first.process.pid}
-    first.kill()
-    arena.fleet.command("disk gpu-14 10")
-    assert second.wait() == 0, arena.told(second)
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-14")) == (set(), {BIG})
+    assert holders == {mia.process.pid}
+    mia.kill()
+    arena.fleet.command(f"disk {first} 10")
+    assert jonas.wait() == 0, arena.told(jonas)
+    assert (arena.loaded(source), arena.loaded(first)) == (set(), {BIG})
 
 
-def test_two_machines_at_once(make_arena: MakeArena) -> None:
+def drain_two_machines_at_once(arena: Arena, source: str, first: str, second: str) -> None:
     """Neither is a target of the other, and each model ends once."""
-    arena = make_arena(12, 18, 14)
-    arena.load("gpu-12", SMALL)
-    arena.load("gpu-18", SMALL, SECOND)
-    arena.install("gpu-12", SECOND)
-    arena.install("gpu-14", SMALL, SECOND)
+    arena.load(source, SMALL, context=4096)
+    arena.load(first, SMALL, SECOND, context=4096)
+    arena.install(source, SECOND)
+    arena.install(second, SMALL, SECOND)
     with Observer(arena.fleet, arena.names, [SMALL, SECOND]) as observer:
-        drain = arena.drain("gpu-12", "gpu-18")
+        drain = arena.drain(source, first)
         assert drain.wait() == 0, arena.told(drain)
     observer.assert_never_without()
     assert [arena.loaded(name) for name in arena.names] == [set(), set(), {SMALL, SECOND}]
     assert len([entry for entry in arena.journal() if entry[:2] == ("load", SMALL)]) == 1
 
 
-def test_undrained_everything_is_brought_back(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL, EMBEDDING)
-    arena.install("gpu-14", SMALL, EMBEDDING)
+def drain_undrained_everything_is_brought_back(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, SMALL, EMBEDDING)
+    arena.install(first, SMALL, EMBEDDING)
     with Observer(arena.fleet, arena.names, [SMALL, EMBEDDING]) as observer:
-        drain = arena.drain("gpu-12")
+        drain = arena.drain(source)
         assert drain.wait() == 0, arena.told(drain)
-        back = arena.call("undrain", "gpu-12", "--return")
+        back = arena.call("undrain", source, "--return")
         assert back.process.returncode == 0, arena.told(back)
     observer.assert_never_without()
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-14")) == ({SMALL, EMBEDDING}, set())
-    assert arena.state_of("gpu-12") is None
+    assert (arena.loaded(source), arena.loaded(first)) == ({SMALL, EMBEDDING}, set())
+    assert arena.state_of(source) is None
 
 
-def test_a_reboot_while_drained_changes_nothing(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    drain = arena.drain("gpu-12")
+def drain_a_reboot_while_drained_changes_nothing(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    drain = arena.drain(source)
     assert drain.wait() == 0, arena.told(drain)
-    arena.fleet.command("crash gpu-12")
+    arena.fleet.command(f"crash {source}")
     gone = arena.call("status", "--json")
-    machine = next(item for item in json.loads(gone.said)["machines"] if item["name"] == "gpu-12")
+    machine = next(item for item in json.loads(gone.said)["machines"] if item["name"] == source)
     assert machine["health"] != "healthy"
-    arena.fleet.command("start gpu-12")
-    assert arena.state_of("gpu-12") == ("drained", "")
-    assert route(arena, SMALL) == "gpu-14"
-    assert arena.call("undrain", "gpu-12").process.returncode == 0
+    arena.fleet.command(f"start {source}")
+    assert arena.state_of(source) == ("drained", "")
+    assert route(arena, SMALL) == first
+    assert arena.call("undrain", source).process.returncode == 0
 
 
-def test_what_is_skipped_stays_and_blocks(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL, EMBEDDING)
-    arena.install("gpu-14", SMALL, EMBEDDING)
-    drain = arena.drain("gpu-12", options=["--skip", SMALL])
+def drain_what_is_skipped_stays_and_blocks(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, SMALL, EMBEDDING)
+    arena.install(first, SMALL, EMBEDDING)
+    drain = arena.drain(source, options=["--skip", SMALL])
     assert drain.wait() == 1, arena.told(drain)
-    assert (arena.loaded("gpu-12"), arena.loaded("gpu-14")) == ({SMALL}, {EMBEDDING})
-    assert (arena.state_of("gpu-12") or ("",))[0] == "blocked"
+    assert (arena.loaded(source), arena.loaded(first)) == ({SMALL}, {EMBEDDING})
+    assert (arena.state_of(source) or ("",))[0] == "blocked"
 
 
-def test_a_deadline_blocks_and_forces_nothing(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL)
-    arena.install("gpu-14", SMALL)
-    arena.fleet.command(f"fault gpu-14 stall {SMALL}")
+def drain_a_deadline_blocks_and_forces_nothing(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.fleet.command(f"fault {first} stall {SMALL}")
     with Observer(arena.fleet, arena.names, [SMALL]) as observer:
-        drain = arena.drain("gpu-12", options=["--deadline", "3s"])
-        wait_until(lambda: (arena.state_of("gpu-12") or ("",))[0] == "blocked", "the deadline")
-        arena.fleet.command("advance 320")
+        drain = arena.drain(source, options=["--deadline", "3s"])
+        wait_until(lambda: (arena.state_of(source) or ("",))[0] == "blocked", "the deadline")
+        arena.fleet.command(f"hurry {first}")
         assert drain.wait() == 1, arena.told(drain)
     observer.assert_never_without()
-    state, text = arena.state_of("gpu-12") or ("", "")
+    state, text = arena.state_of(source) or ("", "")
     assert (state, "deadline" in text) == ("blocked", True)
-    assert arena.loaded("gpu-12") == {SMALL}
+    assert arena.loaded(source) == {SMALL}
 
 
-def test_a_model_that_nobody_can_take_needs_a_word(make_arena: MakeArena) -> None:
-    arena = make_arena(12, 14)
-    arena.load("gpu-12", SMALL)
-    refused = arena.call("drain", "start", "gpu-12", "--reason", "x", "--yes")
+def drain_a_model_that_nobody_can_take_needs_a_word(arena: Arena, source: str, first: str) -> None:
+    arena.load(source, SMALL)
+    refused = arena.call("drain", "start", source, "--reason", "x", "--yes")
     assert refused.process.returncode == 1
-    assert (arena.loaded("gpu-12"), arena.state_of("gpu-12")) == ({SMALL}, None)
-    drain = arena.drain("gpu-12", options=["--force-class", "cannot"])
+    assert (arena.loaded(source), arena.state_of(source)) == ({SMALL}, None)
+    drain = arena.drain(source, options=["--force-class", "cannot"])
     assert drain.wait() == 0, arena.told(drain)
-    assert arena.loaded("gpu-12") == set()
+    assert arena.loaded(source) == set()
+
+
+@pytest.mark.timeout(600)
+def test_drains_that_operators_interfere_with(fleet: DemoFleet, tmp_path: Path) -> None:
+    play_all(fleet, tmp_path, scenarios_of(globals()))

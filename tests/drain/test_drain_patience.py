@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from arena import SMALL, Arena, MakeArena, wait_until
+import pytest
+from arena import SMALL, Arena, wait_until
 from observer import Observer
+from scenarios import play_all, scenarios_of
+
+from fleettui.demo.launcher import DemoFleet
 
 BIG = "gpt-oss:120b"
 
@@ -84,27 +87,6 @@ def drain_when_nobody_else_is_left(arena: Arena, source: str, target: str) -> No
     assert arena.loaded(source) == {SMALL}
 
 
-Scenario = Callable[[Arena, str, str], None]
-SCENARIOS: dict[tuple[int, int], Scenario] = {
-    (12, 18): drain_while_the_source_dies,
-    (14, 20): drain_what_a_client_wants_back,
-    (19, 13): drain_what_a_client_wants_back_once,
-    (15, 9): drain_what_hangs,
-    (11, 17): drain_when_nobody_else_is_left,
-}
-
-
-def test_what_takes_patience_ends_as_it_should(make_arena: MakeArena) -> None:
-    arenas = {numbers: make_arena(*numbers) for numbers in SCENARIOS}
-
-    def play(numbers: tuple[int, int]) -> str:
-        arena = arenas[numbers]
-        try:
-            SCENARIOS[numbers](arena, *arena.names)
-        except AssertionError as error:
-            return f"{SCENARIOS[numbers].__name__}: {error}"
-        return ""
-
-    with ThreadPoolExecutor(len(SCENARIOS)) as pool:
-        told = [text for text in pool.map(play, SCENARIOS) if text]
-    assert not told, "\n\n".join(told)
+@pytest.mark.timeout(600)
+def test_drains_that_take_patience(fleet: DemoFleet, tmp_path: Path) -> None:
+    play_all(fleet, tmp_path, scenarios_of(globals()))

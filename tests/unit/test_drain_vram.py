@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from builders import make_card, make_copy, make_process, make_snapshot
-
 from fleettui.fleet.drain.ollama import _missing_vram
 from fleettui.fleet.warm_up import WarmedUp
 from fleettui.model.snapshot import MachineSnapshot
