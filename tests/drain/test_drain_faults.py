@@ -23,9 +23,9 @@ def drain_everything_moves_and_who_is_served_notices_nothing(arena: Arena, sourc
     """An answer that began long before is streamed to its end; the last thing at the source is its unload."""
     arena.load(source, SMALL, EMBEDDING)
     arena.install(first, SMALL, EMBEDDING)
-    arena.fleet.command(f"pace {source} 4")
+    arena.fleet.command(f"pace {source} 1")
     with Observer(arena.fleet, arena.names, [SMALL, EMBEDDING]) as observer:
-        generation = Generation(arena.fleet, source, SMALL, 600)
+        generation = Generation(arena.fleet, source, SMALL, 4000)
         drain = arena.drain(source)
         arena.wait_for("unload", drain)
         wait_until(lambda: ("unload", SMALL) in [entry[:2] for entry in arena.journal()], arena.told(drain))
@@ -177,7 +177,7 @@ def drain_a_target_dies_after_the_switch(arena: Arena, source: str, first: str, 
     arena.load(source, SMALL)
     arena.install(first, SMALL)
     arena.install(second, SMALL)
-    arena.fleet.command(f"pace {source} 4")
+    arena.fleet.command(f"pace {source} 1")
     with Observer(arena.fleet, arena.names, [SMALL]) as observer:
         generation = Generation(arena.fleet, source, SMALL, 4000)
         drain = arena.drain(source, options=["--idle-wait", "0"])
