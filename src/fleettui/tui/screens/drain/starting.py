@@ -14,7 +14,7 @@ from fleettui.view.maintenance_text import announced_text
 from fleettui.view.text import clean
 
 if TYPE_CHECKING:
-    from fleettui.tui.screens.drain.screen import DrainScreen
+    from fleettui.tui.screens.drain.showing import ShowingScreen
 
 _YES = ("", "y", "yes")
 
@@ -22,7 +22,7 @@ _YES = ("", "y", "yes")
 class StartKeys:
     """Asks for the reason, names machine and consequence, then starts."""
 
-    def __init__(self, screen: DrainScreen, text: str) -> None:
+    def __init__(self, screen: ShowingScreen, text: str) -> None:
         self._screen = screen
         self._text = text
         """Reason and end as they were typed last."""
