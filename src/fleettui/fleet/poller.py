@@ -12,6 +12,7 @@ from fleettui.fleet.answers import Answers
 from fleettui.fleet.backoff import retry_delay_s
 from fleettui.fleet.discovery import EngineDiscovery
 from fleettui.fleet.engine_feeds import EngineFeeds
+from fleettui.fleet.grid import TickGrid, Turn
 from fleettui.fleet.inbox import AnswerKind
 from fleettui.fleet.machine_loops import Feed, MachineLoops
 from fleettui.fleet.needs import EVERYTHING, Needs
@@ -44,6 +45,7 @@ class MachinePoller:
         on_change: Callable[[], None],
         interval_s: float,
         needs: Needs = EVERYTHING,
+        grid: TickGrid | None = None,
     ) -> None:
         self.record = record
         self.interval_s = interval_s
@@ -54,6 +56,7 @@ class MachinePoller:
         self._clock = clock
         self._on_change = on_change
         self._needs = needs
+        self._grid = grid or TickGrid()
         self._questions = Questions(needs)
         self._loops = MachineLoops(
             self._keep_facts, self._keep_gpu, self._loop_ended, self._link_lost, self._fact_loop_silent
@@ -69,7 +72,7 @@ class MachinePoller:
         self._has_answered = False
         """A loop of this connection gave a frame."""
         self._poke = asyncio.Event()
-        self._tick_handle: asyncio.TimerHandle | None = None
+        self._turn: Turn | None = None
         self._task: asyncio.Task[None] | None = None
 
     # -- life ---------------------------------------------------------------------------------------
@@ -91,7 +94,7 @@ class MachinePoller:
 
     def poke(self) -> None:
         """Try again at once: the operator asked, or something that matters changed."""
-        if self._link is not None and self._tick_handle is not None:
+        if self._link is not None and self._turn is not None:
             self._questions.ask_all_again()
             if self._engines is not None:
                 self._engines.ask_slow_again()
@@ -108,7 +111,7 @@ class MachinePoller:
         self._loops.silence.begin()
         if self._engines is not None:
             self._engines.ask_slow_again()
-        if self._link is not None and self._tick_handle is not None:
+        if self._link is not None and self._turn is not None:
             self._questions.restart()
             self.record.amd.restart()
             self._tick()
@@ -118,14 +121,14 @@ class MachinePoller:
     def set_paused(self, is_paused: bool) -> None:
         """Ask nothing from now on, or go on at once; the connection stays."""
         self.is_paused = is_paused
-        if not is_paused and self._tick_handle is not None:
+        if not is_paused and self._turn is not None:
             self._tick()
 
     def set_interval(self, interval_s: float) -> None:
         """Ask at another pace from now on: the next tick is that of the new interval."""
         self.interval_s = interval_s
         self._loops.silence.set_limit(silence_limit_s(interval_s), interval_s)
-        if self._tick_handle is not None:
+        if self._turn is not None:
             self._schedule_tick()
 
     # -- connection ---------------------------------------------------------------------------------
@@ -193,9 +196,9 @@ class MachinePoller:
             self._answers.give_up("rates", *sources)
 
     def _end_connection(self) -> None:
-        if self._tick_handle is not None:
-            self._tick_handle.cancel()
-            self._tick_handle = None
+        if self._turn is not None:
+            self._turn.cancel()
+            self._turn = None
         self._loops.close()
         if self._engines is not None:
             self._engines.close()
@@ -217,17 +220,11 @@ class MachinePoller:
             self._ask(now)
 
     def _schedule_tick(self) -> float:
-        """Plan the next tick; returns the present time.
-
-        On a common grid answers of many machines arrive together and wake the process up less often.
-        """
-        if self._tick_handle is not None:
-            self._tick_handle.cancel()
+        """Wait for the next point of the interval's grid; returns the present time."""
+        if self._turn is not None:
+            self._turn.cancel()
         now = self._clock()
-        delay_s = self.interval_s - (now - self.phase_s) % self.interval_s
-        if delay_s < self.interval_s * 0.1:
-            delay_s += self.interval_s
-        self._tick_handle = asyncio.get_running_loop().call_later(delay_s, self._tick)
+        self._turn = self._grid.take_turn(self._tick, now, self.interval_s, self.phase_s)
         return now
 
     def _ask(self, now: float) -> None:
@@ -278,12 +275,12 @@ class MachinePoller:
     @property
     def is_connecting(self) -> bool:
         """A login is under way."""
-        return self._link is not None and self._tick_handle is None
+        return self._link is not None and self._turn is None
 
     @property
     def open_link(self) -> Link | None:
         """The connection, once it is there."""
-        return self._link if self._tick_handle is not None else None
+        return self._link if self._turn is not None else None
 
     @property
     def is_settled(self) -> bool:

@@ -16,6 +16,8 @@ from fleettui.fleet.bus import SnapshotBus, Subscriber
 from fleettui.fleet.catalog_watch import CatalogWatch
 from fleettui.fleet.event_log import make_event_log
 from fleettui.fleet.flags import FlagBook
+from fleettui.fleet.fresh import FreshLook
+from fleettui.fleet.grid import TickGrid
 from fleettui.fleet.history import keep_history
 from fleettui.fleet.keeper import SnapshotKeeper
 from fleettui.fleet.maintenance import FlagOperations
@@ -121,6 +123,7 @@ class FleetService:
         self._access = AccessWatch(connector, clock)
         self._has_begun = False
         self._pollers: dict[str, MachinePoller] = {}
+        self._grid = TickGrid()
         self._first_round = FirstRound(self._pollers, clock)
         self._closings: set[asyncio.Task[None]] = set()
         self._following = asyncio.Lock()
@@ -134,6 +137,7 @@ class FleetService:
         )
         self._publisher = SnapshotPublisher(self.bus, self._pollers, clock)
         self._catalog = CatalogWatch(settings.catalog_dir, self._publisher)
+        self.fresh = FreshLook(self._follow, self._publisher, self.trust, self.flags)
         self._profile_watch = ProfileWatch(
             self.profiles if settings.needs.profiles else None, self._pollers, self._note_change
         )
@@ -350,13 +354,9 @@ class FleetService:
     def _add(self, machine: Machine, record: MachineRecord | None = None) -> None:
         name = machine.name
         poller = MachinePoller(
-            record or MachineRecord(machine),
-            self._link_for,
-            self._clock,
-            lambda: self._note_change(name),
-            self.interval_s,
-            self.settings.needs,
-        )
+            record or MachineRecord(machine), self._link_for, self._clock, lambda: self._note_change(name),
+            self.interval_s, self.settings.needs, self._grid,
+        )  # fmt: skip
         poller.is_paused = self.is_paused
         poller.phase_s = phase_of(len(self._pollers))
         if self.flags is not None:
