@@ -21,7 +21,7 @@ from fleettui.view.glyphs import Glyphs, glyphs_of
 DEFAULT_SINCE_S = 86_400.0
 FOLLOWED_FIRST = 10
 FOLLOW_PERIOD_S = 0.5
-RECORDERS = "open the dashboard (fleettui), or run: fleettui status --watch"
+RECORDERS = "open the dashboard (fleettui), or run: fleettui status --watch, or fleettui serve"
 
 
 @dataclass(frozen=True, slots=True)

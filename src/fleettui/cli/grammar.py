@@ -106,6 +106,7 @@ def build_parser() -> Parser:
     _add_placement(commands, options)
     _add_events(commands, options)
     _add_logs(commands, options)
+    _add_serve(commands, options)
     _add_config(commands, options)
     _add_demo(commands, _global_options(has_folders=False))
     return parser
@@ -293,6 +294,12 @@ def _add_logs(commands: Any, options: argparse.ArgumentParser) -> None:
     from fleettui.cli.logs_grammar import CODES, DESCRIPTION, add_logs_options
 
     add_logs_options(_add(commands, "logs", options, DESCRIPTION, CODES), _argument_type)
+
+
+def _add_serve(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.serve_grammar import CODES, DESCRIPTION, add_serve_options
+
+    add_serve_options(_add(commands, "serve", options, DESCRIPTION, CODES), _argument_type)
 
 
 def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:

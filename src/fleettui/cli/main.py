@@ -32,6 +32,7 @@ _TITLES = frozenset(
         "config",
         "events",
         "logs",
+        "serve",
         "demo",
     }
 )
@@ -152,6 +153,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.drain import drain_command
 
         return drain_command
+    if arguments.command == "serve":
+        from fleettui.cli.serve import serve_command
+
+        return serve_command
     if arguments.command == "demo":
         from fleettui.cli.demo import demo_command
 

@@ -1,0 +1,70 @@
+"""`fleettui serve`: the HTTP API, in the foreground."""
+
+from __future__ import annotations
+
+import logging
+from argparse import Namespace
+from importlib.util import find_spec
+
+from fleettui.cli import diagnostics
+from fleettui.cli.errors import CommandError
+from fleettui.cli.folders import resolve_folders
+from fleettui.cli.serving import make_service, run_serving
+
+LIBRARIES = ("starlette", "uvicorn")
+
+
+def serve_command(arguments: Namespace) -> int:
+    """Listen first, so that a taken port is told before anybody is asked; then poll and answer."""
+    from fleettui.serve.listening import ListenError, Place, open_socket
+
+    folders = resolve_folders(arguments)
+    _check_libraries()
+    try:
+        listener = open_socket(arguments.listen)
+    except ListenError as error:
+        raise CommandError(error.text, *error.hints) from None
+    from fleettui.cli.polling import report_problems
+    from fleettui.serve.app import serve_fleet
+
+    _log_to_stderr()
+    service = make_service(folders, "serve")
+    place = Place(*listener.getsockname()[:2])
+
+    def tell() -> None:
+        report_problems(service.snapshot)
+        diagnostics.say(f"fleettui serve: http://{place} answers for {folders.machines_dir}")
+
+    return run_serving(serve_fleet(service, folders.state_dir, listener, tell))
+
+
+def _check_libraries() -> None:
+    """Raises CommandError where the optional part is not installed."""
+    missing = [name for name in LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise CommandError(
+            f"the HTTP server needs {' and '.join(missing)}, which this installation has not",
+            "install fleettui[serve]: pip install 'fleettui[serve]'",
+        )
+
+
+class _Narration(logging.Handler):
+    """Warnings on stderr, a line each: under systemd that is the journal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            place = error.__traceback__
+            while place is not None and place.tb_next is not None:
+                place = place.tb_next
+            where = (
+                "" if place is None else f" in {place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}"
+            )
+            text = f"{text}: {type(error).__name__}{where}: {error}"
+        diagnostics.say(f"fleettui serve: {record.levelname.lower()}: {text}")
+
+
+def _log_to_stderr() -> None:
+    logging.raiseExceptions = False  # a full disk below stderr
+    logging.basicConfig(level=logging.WARNING, handlers=[_Narration()], force=True)
