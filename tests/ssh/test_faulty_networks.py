@@ -99,7 +99,7 @@ async def test_faults_stay_with_their_machine_and_pass(sshd_rig: SshdRig, networ
         gone = await until(service, note_offline, what="silence noticed")
         # Counted from the last it was heard of: on a busy computer that may be a while before the freeze.
         heard = machine(gone, "frozen").last_seen or 0.0
-        assert 5.0 < gone.taken_at - heard, "three intervals, six seconds at least"
+        assert gone.taken_at - heard > 5.0, "three intervals, six seconds at least"
         assert gone.taken_at - began < 30.0
         assert machine(gone, "frozen").cpu is not None, "the last good values stay"
         assert cards(gone, "frozen") == 2

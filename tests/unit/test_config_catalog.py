@@ -171,7 +171,8 @@ def test_every_error_at_once_with_line_and_what_to_do() -> None:
          "write `vram_gb: 6.5`."),
         ("models: {a: {min_cc: -1}}\n", ":1: models.a.min_cc: models.a.min_cc must be a compute capability; "
          "write for example 8.9."),
-        ("models: {a: {keep: -1}}\n", ":1: models.a.keep: models.a.keep must not be negative; write `keep: 2`."),
+        ("models: {a: {keep: -1}}\n", ":1: models.a.keep: models.a.keep must not be negative; "
+         "write `keep: 2`."),
         ("models: {a: {num_ctx: 0}}\n", ":1: models.a.num_ctx: models.a.num_ctx must be a number above 0; "
          "write `num_ctx: 32768`."),
         ("models: {a: {name: x}}\n", ":1: models.a.name: models.a.name is no key that is read; "

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fleettui.decide.names import canonical_name, is_same_model, is_served_as, nearest_names
 from fleettui.decide.natural import natural_key
-from fleettui.decide.sizes import parse_vram_mib
+from fleettui.model.sizes import parse_vram_mib
 
 
 @pytest.mark.parametrize(

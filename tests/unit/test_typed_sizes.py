@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleettui.decide.sizes import parse_tokens
+from fleettui.model.sizes import parse_tokens
 from fleettui.view.route_options import parse_context
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 
 from fleettui.cli.options import positive_seconds, seconds
-from fleettui.decide.sizes import parse_tokens
+from fleettui.model.sizes import parse_tokens
 
 CACHE_TYPES = ("f16", "q8_0", "q4_0")
 MAX_PARALLEL = 1024

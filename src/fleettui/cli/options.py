@@ -5,7 +5,7 @@ Scripts call `--route` in loops, and argparse takes a third of a warm one: 10 ms
 
 from __future__ import annotations
 
-from fleettui.decide.sizes import parse_tokens
+from fleettui.model.sizes import parse_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import resolve_folders
 from fleettui.cli.route_state import RouteState
-from fleettui.decide.sizes import parse_vram_mib
 from fleettui.model.clock import iso_utc
 from fleettui.model.record import replace
 from fleettui.model.route import EXIT_NO_DATA, EXIT_NONE_ELIGIBLE, RouteQuery
+from fleettui.model.sizes import parse_vram_mib
 from fleettui.view.route_text import format_answer, route_document, route_lines
 from fleettui.view.text import clean
 

@@ -10,7 +10,6 @@ from starlette.responses import PlainTextResponse
 
 from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.routing import decide_route
-from fleettui.decide.sizes import parse_vram_mib
 from fleettui.fleet.route_knowledge import knowledge_on_demand
 from fleettui.model.record import replace
 from fleettui.model.route import (
@@ -20,6 +19,7 @@ from fleettui.model.route import (
     RouteDecision,
     RouteQuery,
 )
+from fleettui.model.sizes import parse_vram_mib
 from fleettui.serve.answers import json_answer
 from fleettui.serve.endpoint import Endpoint, Parameter, Values, flag, positive_count, positive_seconds
 from fleettui.store.database import Store, StoreError

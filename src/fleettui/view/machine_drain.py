@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fleettui.decide.drain.sources import find_copies
+from collections.abc import Sequence
+
 from fleettui.model.clock import hh_mm_ss
-from fleettui.model.drain import DrainStatus
+from fleettui.model.drain import DrainStatus, SourceCopy
 from fleettui.model.flag_words import drain_words
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone
@@ -55,8 +56,9 @@ def _wrapped(text: str, tone: Tone, width: int) -> list[Line]:
     return [(Cell(" " * (_INDENT if number else 0) + part, tone),) for number, part in enumerate(parts)]
 
 
-def still_there_lines(view: MachineView) -> list[Line]:
-    """What keeps a machine that is drained from being empty."""
+def still_there_lines(view: MachineView, resident: Sequence[tuple[SourceCopy, str]]) -> list[Line]:
+    """What keeps a machine that is drained from being empty. `resident`: each copy on it, with what is
+    missing to unload it."""
     snapshot = view.snapshot
     if snapshot.drain is None:
         return []
@@ -67,11 +69,10 @@ def still_there_lines(view: MachineView) -> list[Line]:
         ):
             name = (Cell(f"{engine.kind} :{engine.port}", "strong"),)
             rows.append((name, (), (Cell("what is loaded there is not known", "warn"),)))
-    for found in find_copies(snapshot):
-        copy = found.copy
+    for copy, missing in resident:
         name = (Cell(source_name(copy.name, copy.engine, copy.port), "strong"),)
         size = (Cell(f"{bytes_gib(copy.vram_bytes)} GiB"),)
-        rows.append((name, size, (Cell(clean(found.missing), "warn"),)))
+        rows.append((name, size, (Cell(clean(missing), "warn"),)))
     if rows:
         return table((), rows, frozenset({1}))
     return [(Cell("nothing: no copy is loaded, no other process is on a GPU", "good"),)]

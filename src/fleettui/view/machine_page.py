@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fleettui.model.drain import DrainStatus
+from fleettui.model.drain import DrainStatus, SourceCopy
 from fleettui.model.machine import ConfigProblem
 from fleettui.model.profile import Profile
 from fleettui.model.snapshot import MachineSnapshot
@@ -47,10 +47,12 @@ def hardware_page(
     profile: Profile | None = None,
     differences: Sequence[str] = (),
     drain: DrainStatus | None = None,
+    resident: Sequence[tuple[SourceCopy, str]] = (),
 ) -> tuple[Section, ...]:
     """Health, then utilisation and devices, then the system. `problems`: of the whole fleet; `graphs`: None
     where no history is kept; `profile`: None where none is stored; `differences`: from it to what is
-    read now; `drain`: as it is stored, of a machine that is drained."""
+    read now; `drain`: as it is stored, of a machine that is drained; `resident`: what lies on such a machine,
+    with what is missing to unload it."""
     view = _view_of(snapshot, now, layout)
     own = tuple(problem for problem in problems if problem.file == snapshot.machine.config_file)
     cards: list[Entry] = [("GPUs", gpu_lines(view))]
@@ -61,7 +63,7 @@ def hardware_page(
     left: list[Entry] = [
         ("State", state_lines(view)),
         ("Drain", drain_lines(view, drain)),
-        ("Still there", still_there_lines(view)),
+        ("Still there", still_there_lines(view, resident)),
         ("Drain journal", drain_journal_lines(view, drain)),
         ("Host key", key_lines(view)),
         ("Problems in the file", [(Cell(problem_line(problem), "bad"),) for problem in own]),

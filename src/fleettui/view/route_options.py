@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleettui.decide.sizes import parse_tokens
+from fleettui.model.sizes import parse_tokens
 from fleettui.view.units import gib_text
 
 CONTEXT_HINT = "tokens the caller will send as num_ctx: 32768 or 32k; nothing: any will do"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fleettui.decide.drain.sources import find_copies
 from fleettui.decide.profile_drift import profile_differences
 from fleettui.model.drain import DrainStatus
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
@@ -48,6 +49,7 @@ class HardwarePane(SectionPane):
             profile,
             () if profile is None else profile_differences(machine, profile),
             self._drain,
+            () if machine.drain is None else [(item.copy, item.missing) for item in find_copies(machine)],
         )
 
     def _graphs_of(

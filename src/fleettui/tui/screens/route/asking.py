@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 
-from fleettui.decide.sizes import parse_vram_mib
 from fleettui.model.record import replace
 from fleettui.model.route import RouteQuery
+from fleettui.model.sizes import parse_vram_mib
 from fleettui.tui.live import LiveScreen
 from fleettui.tui.memory import Part, flag_in, text_in
 from fleettui.tui.widgets.prompt import Question
