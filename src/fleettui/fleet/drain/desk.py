@@ -6,13 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from fleettui.fleet.drain.book import WORKING, DrainBook
-from fleettui.fleet.drain.returning import CopyReturn, to_bring_back
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError, DrainFailure, DrainFleet
-from fleettui.fleet.drain.worker import DrainWorker
 from fleettui.fleet.maintenance import REASON_LIMIT
 from fleettui.model.drain import (
     CopyProgress,
@@ -24,6 +23,10 @@ from fleettui.model.drain import (
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.probes.clean import clean_text
+
+if TYPE_CHECKING:  # what works on drains is loaded where there is one: a dashboard mostly has none
+    from fleettui.fleet.drain.returning import CopyReturn
+    from fleettui.fleet.drain.worker import DrainWorker
 
 __all__ = ["DrainDesk", "DrainError", "DrainFailure", "DrainFleet"]
 
@@ -130,6 +133,8 @@ class DrainDesk:
 
     async def undrain(self, machine: str, *, returns: bool = False) -> None:
         """Take the flag off; `returns`: what was moved away is moved back beside the caller (`wait`)."""
+        from fleettui.fleet.drain.returning import CopyReturn, to_bring_back
+
         status = await self._book.load(machine)
         if status is None:
             raise DrainError("no_drain", machine, f"{machine} is not drained; nothing was changed")
@@ -335,6 +340,8 @@ class DrainDesk:
         self._returns.pop(name, None)
 
     def _work_on(self, drain: Drain, plan: DrainPlan | None) -> None:
+        from fleettui.fleet.drain.worker import DrainWorker
+
         if self._is_closed:
             return
         worker = self._workers[drain.machine] = DrainWorker(self._room, drain, plan)

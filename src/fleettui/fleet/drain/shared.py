@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
-from fleettui.decide.drain.plan import plan_copy, plan_drains
 from fleettui.fleet.drain.book import LOADING, WORKING, DrainBook
 from fleettui.fleet.drain.words import DrainError, DrainFleet
 from fleettui.fleet.starting import FIRST_ROUND_S
@@ -139,6 +138,8 @@ class DrainRoom:
         self, machines: Collection[str], options: DrainOptions, fleet: FleetSnapshot | None = None
     ) -> tuple[DrainPlan, ...]:
         """What draining these machines would do, planned off the event loop."""
+        from fleettui.decide.drain.plan import plan_drains
+
         if fleet is None:
             await self.first_round()
             fleet = self.fleet
@@ -149,6 +150,8 @@ class DrainRoom:
         self, copy: SourceCopy, options: DrainOptions, not_on: Collection[str] = ()
     ) -> PlannedCopy:
         """The best target of one copy as of now; never one that nothing more is loaded on."""
+        from fleettui.decide.drain.plan import plan_copy
+
         fleet = self.fleet
         knowledge = await self.book.load_knowledge(fleet)
         left_out = frozenset({*not_on, *self.stopped})
