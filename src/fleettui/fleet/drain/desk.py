@@ -92,7 +92,7 @@ class DrainDesk:
         if until is not None and until <= now:
             raise DrainError("until", "", "the end of a drain lies ahead, the time that is given does not")
         await asyncio.gather(*(self._await_data(name) for name in machines))
-        plans = {plan.machine: plan for plan in await self._room.plan(machines, options)}
+        plans = {plan.machine: plan for plan in await self._room.plan_by_fresh_data(machines, options)}
         for name in machines:
             if name not in plans or plans[name].problem:
                 why = plans[name].problem if name in plans else "it does not answer"

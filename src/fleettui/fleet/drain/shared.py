@@ -31,6 +31,8 @@ BEFORE_IT_STANDS = ("pending", "waiting_target", "loading", "verifying")
 """States in which a line still takes room on its target."""
 RELYING = ("covered", "switched", "waiting_idle", "unloading", "gone")
 """States in which another machine serves it."""
+LOOKS = 3
+"""At a machine whose data is too old to plan by."""
 FLAGS_LIMIT_S = 5.0
 """For a snapshot with flags that were just set."""
 FRESH_LIMIT_S = 8.0
@@ -145,6 +147,22 @@ class DrainRoom:
             fleet = self.fleet
         knowledge = await self.book.load_knowledge(fleet)
         return await asyncio.to_thread(plan_drains, fleet, tuple(machines), knowledge, options, self.now())
+
+    async def plan_by_fresh_data(
+        self, machines: Collection[str], options: DrainOptions
+    ) -> tuple[DrainPlan, ...]:
+        """The same; a machine whose data is too old for a plan is asked again first."""
+        for _ in range(LOOKS):
+            plans = await self.plan(machines, options)
+            old = [plan.machine for plan in plans if plan.problem and self._is_up(plan.machine)]
+            if not old:
+                break
+            await asyncio.gather(*map(self.ask_again, old))
+        return plans
+
+    def _is_up(self, name: str) -> bool:
+        machine = self.fleet.find(name)
+        return machine is not None and machine.link.state == "up"
 
     async def plan_copy(
         self, copy: SourceCopy, options: DrainOptions, not_on: Collection[str] = ()
