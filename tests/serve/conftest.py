@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from served import SRC, Served
+from served import SRC, Command, Served
 
 from fleettui.demo.launcher import DemoFleet
 
@@ -30,9 +30,6 @@ def served(fleet: DemoFleet, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with Served(log, fleet.environment, "--catalog", CATALOG) as served:
         served.json("/api/route", model="llama3.1:70b")  # answered when every machine has
         yield served
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,8 @@ from urllib.parse import urlencode
 
 SRC = str(Path(__file__).resolve().parents[2] / "src")
 START_S = 60.0
+Command = Callable[..., Any]
+"""The fixture of conftest.py."""
 
 
 @dataclass(frozen=True)

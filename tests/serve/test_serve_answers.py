@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import Served
+from served import Command, Served
 
-from conftest import Command
 from fleettui.cli.options import ROUTE_OPTIONS
 from fleettui.serve.app import ENDPOINTS
 from fleettui.serve.endpoint import Endpoint
@@ -140,7 +139,7 @@ def test_an_address_for_the_shell(served: Served) -> None:
     [
         ("/api/route", {}, "model is required"),
         ("/api/route", {"model": " "}, "empty"),
-        ("/api/route", {"model": "x", "modle": "y"}, "did you mean model?"),
+        ("/api/route", {"model": "x", "modell": "y"}, "did you mean model?"),
         ("/api/route", {"model": "x", "require_loaded": "maybe"}, "neither true nor false"),
         ("/api/route", {"model": "x", "min_free_vram": "lots"}, "no memory size"),
         ("/api/route", {"model": "x", "free_scope": "rack"}, "none of gpu, host"),

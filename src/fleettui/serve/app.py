@@ -76,8 +76,9 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     else:
         hint = "all addresses: GET /api/openapi.json"
         told = ApiError(
-            error.status_code, "not_found", "there is nothing at this address", where=where, hint=hint
-        )
+            error.status_code, "not_found", "there is nothing at this address", where=where,
+            why="no address of the API is called so", hint=hint,
+        )  # fmt: skip
     return told.answer()
 
 

@@ -127,4 +127,7 @@ class Endpoint:
         return self._usage(f"there is no parameter {name[:80]!r}{meant}")
 
     def _usage(self, what: str) -> ApiError:
-        return ApiError(400, "usage", what, where=self.path, hint="all parameters: GET /api/openapi.json")
+        why = "each parameter of the query string is read, none is left aside"
+        return ApiError(
+            400, "usage", what, where=self.path, why=why, hint="all parameters: GET /api/openapi.json"
+        )

@@ -34,8 +34,9 @@ async def answer_events(door: Door, request: Request, values: Values) -> Respons
         events, recorder, known = await asyncio.to_thread(_read, door, since, values, now)
     except StoreError as error:
         raise ApiError(
-            503, "state", "the timeline cannot be read", where="/api/events", why=str(error)
-        ) from None
+            503, "state", "the timeline cannot be read", where="/api/events", why=str(error),
+            hint="check the disk and the rights of the state folder: fleettui config path",
+        ) from None  # fmt: skip
     declared = [item.name for item in door.service.snapshot.machines]
     for name in values["machine"]:
         if name not in known and name not in declared:

@@ -78,8 +78,9 @@ def unknown_machine(name: str, known: list[str], where: str) -> ApiError:
     near = get_close_matches(name, known)
     hint = f"did you mean {', '.join(near)}?" if near else "all names: GET /api/machines"
     return ApiError(
-        404, "unknown_machine", f"no machine is named {name[:200]!r}", where=where[:300], hint=hint
-    )
+        404, "unknown_machine", f"no machine is named {name[:200]!r}", where=where[:300],
+        why="no file declares it", hint=hint,
+    )  # fmt: skip
 
 
 ENDPOINTS = (

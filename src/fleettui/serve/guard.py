@@ -12,6 +12,7 @@ from fleettui.serve.answers import ApiError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+MAX_HEADER_BYTES = 16 << 10
 MAX_REQUESTS = 512
 """At once, streams too; more are answered 503."""
 
@@ -67,6 +68,12 @@ class Guard:
                 503, "too_many_requests", f"{MAX_REQUESTS} requests are being answered",
                 hint="ask again later; one stream can serve many readers", headers={"retry-after": "1"},
             )  # fmt: skip
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        if size + sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
+            raise ApiError(  # h11 limits only what comes in parts
+                431, "headers", f"request line and headers are longer than {MAX_HEADER_BYTES} bytes",
+                hint="send less", headers={"connection": "close"},
+            )  # fmt: skip
         headers = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1 or not is_own_host(hosts[0]):
@@ -79,11 +86,14 @@ class Guard:
         for name, value in headers:
             if name == b"origin" and not is_own_origin(value):
                 raise ApiError(
-                    403, "wrong_origin", "a web page of another origin may not ask", where=value[:200]
-                )
+                    403, "wrong_origin", "a web page of another origin may not ask", where=value[:200],
+                    why="it could read the fleet on behalf of whoever has it open",
+                    hint="ask without an Origin header",
+                )  # fmt: skip
             if name == b"transfer-encoding" or (name == b"content-length" and value.strip() != "0"):
                 raise ApiError(
                     413, "body", "this server takes no request body",
+                    why="it only answers questions",
                     hint="parameters stand in the query string", headers={"connection": "close"},
                 )  # fmt: skip
 

@@ -12,11 +12,12 @@ import h11
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fleettui.serve.guard import MAX_HEADER_BYTES
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 MAX_CONNECTIONS = 1024
-MAX_HEADER_BYTES = 16 << 10
 REQUEST_S = 10.0
 """A request line and headers must be there by then."""
 UNREAD_S = 60.0

@@ -84,7 +84,10 @@ def _what_if(nodes: tuple[PlanNode, ...], values: Values) -> tuple[PlanNode, ...
         for name in values["without"]:
             nodes = without_node(nodes, name)
     except LookupError as error:
-        raise ApiError(404, "unknown_machine", str(error.args[0])[:300], where=WHERE) from None
+        raise ApiError(
+            404, "unknown_machine", str(error.args[0])[:300], where=WHERE,
+            why="without and disable name what the fleet has", hint="all names: GET /api/machines",
+        ) from None  # fmt: skip
     return nodes
 
 
