@@ -302,6 +302,12 @@ def fixed_names(demo: DemoFleet) -> dict[str, str]:
     return names
 
 
+def fixed_ports(fleet: FleetSnapshot) -> dict[str, str]:
+    """The same of engines beside Ollama."""
+    others = [engine.port for item in fleet.machines for engine in item.engines if engine.kind != "ollama"]
+    return {str(port): str(44001 + index) for index, port in enumerate(others)}
+
+
 def save(name: str, svg: str) -> None:
     """Write SVG and PNG."""
     path = FOLDER / f"{name}.svg"
@@ -329,7 +335,7 @@ async def render(names: Sequence[str]) -> None:
             try:
                 await service.start()
                 await settle(service, demo, clock)
-                fixed = fixed_names(demo)
+                fixed = fixed_names(demo) | fixed_ports(service.snapshot)
 
                 async def save_those(is_live: bool) -> None:
                     for picture in PICTURES:
