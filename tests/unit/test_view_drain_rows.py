@@ -146,3 +146,16 @@ def test_who_works_and_what_comes_next() -> None:
     cancelled = next_words(replace(drain, state="cancelled"), (loading,), KEYS)
     assert cancelled is not None
     assert "c aborts it now" in cancelled[0]
+
+
+def test_what_went_wrong_stands_out_in_the_journal() -> None:
+    layout = drain_layout(120, [], [])
+
+    def tone_of(step: str, result: str) -> str:
+        entry = JournalEntry(NOW, "ada", "d", "mia@jump", 1, step, "llama3.1:70b", "bora", result)
+        return next(cell.tone for cell in journal_rows([entry], layout)[0].cells if cell.text.strip() == step)
+
+    assert tone_of("load", "ok") == "plain"
+    assert tone_of("planned", "move") == "plain"
+    assert tone_of("load", "cudaMalloc failed: out of memory") == "warn"
+    assert tone_of("blocked", "deadline") == "warn"

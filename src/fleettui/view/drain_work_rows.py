@@ -30,8 +30,9 @@ WORK_FIGURES = _STATE + 1 + _SINCE + 1 + _LEFT
 _BAR_FROM = 112
 """Columns of the screen from which there is a bar."""
 _STEP = 11
-_TROUBLE = ("blocked", "failed", "evicted", "reloaded", "lost")
-"""Steps that went wrong."""
+_TROUBLE = ("blocked", "failed", "reloaded", "uncovered")
+"""Steps that are none of a drain that goes well; calls have a result of their own where they did not."""
+_CALLS = ("load", "unload")
 
 
 def progress_header(layout: DrainLayout) -> Cells:
@@ -125,7 +126,8 @@ def journal_rows(
     rows: list[DrainRow] = []
     for entry in reversed(list(entries)):
         key = f"entry\n{entry.machine}\n{entry.seq}\n{entry.at}\n{entry.step}\n{entry.copy}"
-        is_good = entry.step not in _TROUBLE
+        is_plain = entry.result in ("", "ok")
+        is_good = entry.step not in _TROUBLE and (is_plain or entry.step not in _CALLS)
         about = f"{clean(entry.copy)} → {clean(entry.target)}" if entry.target else clean(entry.copy)
         who = clean(entry.by) + (f" ({entry.pid})" if entry.pid else "")
         cells: list[Cell] = [
@@ -134,7 +136,7 @@ def journal_rows(
         ]
         if about:
             cells.append(Cell(f"{about}  ", "strong"))
-        if entry.result and entry.result != "ok":
+        if not is_plain:
             cells.append(Cell(f"{clean(entry.result)}  ", "plain" if is_good else "warn"))
         cells.append(Cell(who, "faint"))
         rows.append(DrainRow(key, "entry", entry.machine, None, in_signs(tuple(cells), layout)))
