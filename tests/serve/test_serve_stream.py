@@ -254,6 +254,10 @@ async def test_what_a_slow_reader_missed_is_left_out_and_not_kept(monkeypatch: p
     assert [machine["name"] for machine in document["machines"]] == ["ada", "bora"]
     kind, _, document = await next_kind(slow)  # the events since are told from the timeline
     assert (kind, document["text"]) == ("event", "model 0")
+    for number in range(1, 100):
+        assert (await next_kind(slow))[2]["text"] == f"model {number}"
+    service.tell(Event(time.time() + 1, "ada", "loaded", "info", "the next one"))
+    assert (await next_kind(slow))[2]["text"] == "the next one"
     assert len(hub._messages) == 8
     hub.close()
     await slow.aclose()  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from fleettui.fleet.moments import past_moment
 from fleettui.model.event import EVENT_KINDS, Event
@@ -19,7 +19,6 @@ from fleettui.view.event_document import events_document
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from fleettui.serve.door import Door
 
@@ -62,6 +61,8 @@ def _read(
 
 async def answer_stream(door: Door, request: Request, values: Values) -> Response:
     """Server-sent events; a reader that comes back says in Last-Event-ID how far it was."""
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
     last_id = request.headers.get("last-event-id", "")
     return StreamingResponse(
         door.hub.read(last_id[:100]), media_type="text/event-stream", headers={"cache-control": "no-store"}

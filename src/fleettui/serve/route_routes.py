@@ -19,7 +19,7 @@ from fleettui.model.route import (
     RouteDecision,
     RouteQuery,
 )
-from fleettui.model.sizes import parse_vram_mib
+from fleettui.model.sizes import parse_tokens, parse_vram_mib
 from fleettui.serve.answers import json_answer
 from fleettui.serve.endpoint import Endpoint, Parameter, Values, flag, positive_count, positive_seconds
 from fleettui.store.database import Store, StoreError
@@ -136,7 +136,7 @@ ENDPOINTS = (
                 default="gpu",
                 choices=("gpu", "host"),
             ),
-            Parameter("context", "tokens that will be sent as num_ctx", "number", positive_count),
+            Parameter("context", "tokens that will be sent as num_ctx: 8192, 32k", "number", parse_tokens),
             flag("require_loaded", "only machines where the model is resident"),
             flag("avoid_busy", "only machines without a sign that requests are in work"),
             flag("allow_pull", "machines without the model count too, behind all others"),

@@ -67,7 +67,7 @@ class StreamHub:
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe: list[Callable[[], None]] = []
         self._ending: asyncio.TimerHandle | None = None
-        self._whole: tuple[FleetSnapshot, int, asyncio.Task[bytes]] | None = None
+        self._whole: tuple[FleetSnapshot, asyncio.Task[bytes]] | None = None
 
     async def read(self, last_id: str) -> AsyncIterator[bytes]:
         """The messages for one reader, until it goes or the server ends."""
@@ -143,16 +143,15 @@ class StreamHub:
 
     async def _start_over(self, seen_at: float | None) -> tuple[int, list[bytes]]:
         """The whole fleet, then the events that a reader missed who was here before."""
-        made = self._whole
-        if made is None or made[0] is not self._fleet:
-            fleet = self._fleet
+        fleet, number = self._fleet, self._number
+        if self._whole is None or self._whole[0] is not fleet:
             encoding = asyncio.create_task(asyncio.to_thread(_encode_whole, fleet, self._clock()))
-            made = self._whole = fleet, self._number, encoding
+            self._whole = fleet, encoding
+        made = self._whole[1]
         missed: list[Event] = []
         if seen_at is not None:
             missed = [event for event in self._service.events.events if event.ended_at > seen_at - LATE_S]
-        _, number, encoding = made
-        body = await asyncio.shield(encoding)
+        body = await asyncio.shield(made)
         pages = [self._frame("snapshot", body, number, self._clock())]
         pages += [self._event_frame(event, number, event.ended_at) for event in missed]
         return number, pages
