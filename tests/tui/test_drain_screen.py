@@ -11,6 +11,7 @@ from action_rig import Rig, typed
 from drain_desk import COPIES_AT_WORK, FakeDrainDesk, copy_at, lock_of, state_of
 from tui_fleet import NOW, Clock, FakeService, card, engine, fleet, machine, model
 
+from fleettui.cli.dashboard import tell_left_drains
 from fleettui.fleet.drain.words import DrainError
 from fleettui.model.drain import DrainOptions
 from fleettui.model.snapshot import MachineSnapshot
@@ -339,3 +340,15 @@ async def test_what_is_moved_back_is_seen_and_told() -> None:
         await rig.press()
         assert "moved back to ada" not in rig.rows_text
         assert rig.told == "ada: moved back: llama3.1:8b"
+
+
+async def test_who_leaves_hears_of_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    async with dashboard() as rig:
+        rig.drains.put("ada", copy_at("ada", "loading"))
+        rig.drains.put("bora")
+        state_of(rig.drains, "bora", "drained")
+        left = rig.service.snapshot
+    tell_left_drains(left)
+    said = capsys.readouterr().err
+    assert "not empty yet: ada; it takes no requests, nothing is lost" in said
+    assert "fleettui drain status ada --follow" in said

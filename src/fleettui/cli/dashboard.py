@@ -14,8 +14,12 @@ from fleettui.cli import diagnostics
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.look import look_of
+from fleettui.model.snapshot import FleetSnapshot
+from fleettui.view.text import clean
 
 LOG_BYTES = 1 << 20
+_WORKING = ("planned", "running")
+"""States of a drain that somebody has to go on with."""
 
 
 class _OwnFile(logging.handlers.RotatingFileHandler):
@@ -53,7 +57,24 @@ def run_dashboard(folders: Folders) -> int:
     )
     if not folders.is_readonly:
         service.drains = DrainDesk(service, folders.state_dir, folders.machines_dir)
-    return run_serving(run_app(service, look))
+    code = run_serving(run_app(service, look))
+    if service.drains is not None:
+        tell_left_drains(service.snapshot)
+    return code
+
+
+def tell_left_drains(fleet: FleetSnapshot) -> None:
+    """Whoever leaves knows what is still to be done, and by whom."""
+    left = [
+        clean(item.name) for item in fleet.machines if item.drain is not None and item.drain.state in _WORKING
+    ]
+    if left:
+        diagnostics.say(
+            f"not empty yet: {', '.join(left)}; it takes no requests, nothing is lost"
+            if len(left) == 1
+            else f"not empty yet: {', '.join(left)}; they take no requests, nothing is lost",
+            f"the next dashboard goes on, or: fleettui drain status {left[0]} --follow",
+        )
 
 
 def _check_terminal() -> None:

@@ -194,24 +194,30 @@ class DrainKeys:
         )
 
     async def _undo_start(self, desk: DrainDesk, last: Undoable) -> None:
+        undone: list[str] = []
+        kept: list[str] = []
         for name in last.names:
             status = await desk.status(name)
             unloaded = (
                 [copy.copy.name for copy in status.copies if copy.unloads] if status is not None else []
             )
             if unloaded:
-                self.fail(
-                    f"{clean(name)}: not undone, {clean(', '.join(unloaded))} is unloaded there already; "
-                    f"{self._key('undrain')} puts it back into service, `{_RETURN}` moves copies back"
-                )
+                kept.append(f"{name}: not undone, {', '.join(unloaded)} is unloaded there already")
                 continue
             await desk.cancel(name, aborts_load=True, is_eligible=True)
-            self._tell(f"Undone: {clean(name)} takes requests again, nothing was unloaded")
+            undone.append(name)
+        if undone:
+            verb = "takes" if len(undone) == 1 else "take"
+            self._tell(f"Undone: {_named(undone)} {verb} requests again, nothing was unloaded")
+        if kept:
+            how = f"{self._key('undrain')} puts it back into service, `{_RETURN}` moves copies back"
+            self.fail(f"{'; '.join(kept)}; {how}")
 
     async def _undo_end(self, desk: DrainDesk, last: Undoable) -> None:
         for drain in last.drains:
             await desk.start([drain.machine], drain.reason, drain.options, until=self._ahead(drain.until))
-            self._tell(f'Undone: {clean(drain.machine)} is drained again, "{clean(drain.reason)}"')
+        verb = "is" if len(last.names) == 1 else "are"
+        self._tell(f"Undone: {_named(last.names)} {verb} drained again")
 
     def _ahead(self, until: float | None) -> float | None:
         return until if until is not None and until > self._app.clock() else None
