@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 from served import Served
 
-from fleettui.serve import http_server
+from fleettui.serve import guard, http_server
 from fleettui.serve.guard import Guard, is_own_host, is_own_origin
 from fleettui.serve.http_server import make_http_server
 from fleettui.serve.listening import ListenError, Place, open_socket, parse_listen
@@ -221,6 +221,17 @@ async def test_a_client_that_takes_nothing_is_let_go(port: int) -> None:
                 while data := await loop.sock_recv(client, 1 << 20):
                     received += len(data)
         assert received < limit
+
+
+async def test_too_many_requests_are_told_so(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "MAX_REQUESTS", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"retry-after: 1" in answer
+    assert b'"code":"too_many_requests"' in answer
 
 
 async def test_a_defect_is_told_without_its_words(port: int) -> None:

@@ -10,7 +10,7 @@ from fleettui.model.event import EVENT_KINDS
 
 DESCRIPTION = (
     "Print the fleet's timeline: health changes, loads, evictions, decisions, edited files.\n"
-    "A running dashboard or `status --watch` records it; without --since the last day is printed."
+    "A running dashboard, `serve` or `status --watch` records it; without --since the last day is printed."
 )
 CODES = (
     "exit codes:\n  0  printed, also when nothing happened\n  1  the state file cannot be read\n"

@@ -27,6 +27,7 @@ _EVERYWHERE = {
     400: "a parameter is not known or has no such value",
     403: "Host or Origin of another machine",
     413: "the request has a body",
+    431: "request line and headers are too long",
     503: "too many requests at once",
 }
 
