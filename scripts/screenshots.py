@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -29,6 +29,7 @@ from textual.pilot import Pilot
 
 from fleettui.decide.routing import RouteQuery, decide_route
 from fleettui.demo.launcher import DemoFleet
+from fleettui.fleet.drain.desk import DrainDesk
 from fleettui.fleet.history import FleetHistory
 from fleettui.fleet.service import FleetService, FleetSettings
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
@@ -135,7 +136,7 @@ class PicturePort:
         self.is_paused = False
         self.is_settled = True
         self.events = PastEvents(past_events(service.snapshot, now))
-        self.drains: PictureDesk | None = None
+        self.drains: DrainDesk | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._service, name)
@@ -212,8 +213,8 @@ async def take(picture: Picture, service: FleetService, clock: StoppableClock) -
     look = Look(theme=picture.theme, utc_offset_s=round(SHOWN_AT - now))
     port = PicturePort(service, snapshot, now)
     if picture.drained:
-        port.drains = PictureDesk(snapshot, now, None if picture.drained == "no" else picture.drained)
-        port.snapshot = port.drains.flagged()
+        desk = PictureDesk(snapshot, now, None if picture.drained == "no" else picture.drained)
+        port.drains, port.snapshot = cast("DrainDesk", desk), desk.flagged()
     app: FleetApp | PickApp = FleetApp(port, look, clock)
     if picture.picked:
         app = PickApp(port, PickQuestion(RouteQuery(picture.picked)), look, clock=clock)
