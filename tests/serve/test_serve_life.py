@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,12 +56,16 @@ def test_a_signal_ends_streams_and_files_in_order(tmp_path: Path, number: signal
 
 
 def test_route_answers_from_what_it_stores(fleet: DemoFleet, served: Served) -> None:
-    with Store.open(str(fleet.state_dir)) as store:
-        writer = read_writer(store, str(fleet.machines_dir))
-        assert writer is not None
-        assert writer.kind == "serve"
-        stored = load_for_routing(store, str(fleet.machines_dir))
-    assert stored is not None
+    deadline = time.monotonic() + 60
+    stored = None
+    while stored is None:  # once an interval
+        assert time.monotonic() < deadline
+        with Store.open(str(fleet.state_dir)) as store:
+            stored = load_for_routing(store, str(fleet.machines_dir))
+            writer = read_writer(store, str(fleet.machines_dir))
+        time.sleep(0.05)
+    assert writer is not None
+    assert writer.kind == "serve"
     assert len(stored.fleet.machines) == 8
     assert all(machine.last_seen is not None for machine in stored.fleet.machines)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from served import SRC, Served
 
+from fleettui.serve.app import ENDPOINTS
+
 FILE = """\
 name: {name}
 role: gpu-host
@@ -87,6 +89,21 @@ def test_decisions_of_other_processes(served: Served, folder: Path, tmp_path: Pa
     assert "maintenance" in answer.json["rejected"][0]["codes"]
     run("maintenance", "off", "ada", *where)
     assert served.json("/api/infrastructure")["machines"][0]["maintenance"]["on"] is False
+
+
+def test_no_answer_has_a_secret(folder: Path, tmp_path: Path) -> None:
+    """A key for an engine stands in the environment; files and answers have the name of the variable."""
+    engines = "engines: [{kind: vllm, port: 9, api_key_env: RACK_KEY}]\n"
+    (folder / "ada.yaml").write_text(FILE.format(name="ada").replace("port: 9}", "port: 9}\n" + engines, 1))
+    options = ("--machines", str(folder), "--state-dir", str(tmp_path / "other"), "--interval", "0.5")
+    with Served(tmp_path / "log", {"RACK_KEY": "hunter2-hunter2"}, *options) as served:
+        assert b"RACK_KEY" in served.ask("/api/machines").body
+        for endpoint in ENDPOINTS:
+            if endpoint.media_type == "application/json":
+                path = endpoint.path.replace("{name:path}", "ada")
+                answer = served.ask(path, **({"model": "x"} if path == "/api/route" else {}))
+                assert b"hunter2" not in answer.body
+    assert "hunter2" not in served.log.read_text()
 
 
 def test_nobody_answers_and_nothing_to_plan(served: Served, folder: Path) -> None:

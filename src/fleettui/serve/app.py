@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -15,7 +16,7 @@ from starlette.routing import Route
 
 from fleettui.fleet.own_machine import OwnMachine
 from fleettui.serve import event_routes, fleet_routes, plan_routes, route_routes
-from fleettui.serve.answers import ApiError, json_answer
+from fleettui.serve.answers import ApiError, bytes_answer, encode_document
 from fleettui.serve.door import Door
 from fleettui.serve.endpoint import Endpoint, Values
 from fleettui.serve.guard import Guard
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
 
 async def answer_openapi(door: Door, request: Request, values: Values) -> Response:
     """The description of all addresses."""
-    return json_answer(describe(ENDPOINTS))
+    return bytes_answer(_description())
+
+
+@cache
+def _description() -> bytes:
+    return encode_document(describe(ENDPOINTS)) + b"\n"
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -89,11 +95,12 @@ async def serve_fleet(
     when_ready: Callable[[], None],
 ) -> int:
     """Poll and answer until cancelled; then streams, requests and connections end, in that order."""
-    await service.start()
     own, hub = OwnMachine(service), StreamHub(service)
     server = make_http_server(make_app(Door(service, state_dir, service.settings.machines_dir, own, hub)))
-    serving = asyncio.create_task(server.serve(sockets=[listener]), name="http server")
+    serving: asyncio.Task[None] | None = None
     try:
+        await service.start()
+        serving = asyncio.create_task(server.serve(sockets=[listener]), name="http server")
         when_ready()
         await asyncio.wait([serving])
         serving.result()
@@ -101,8 +108,9 @@ async def serve_fleet(
     finally:
         hub.close()
         server.should_exit = True
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([serving], timeout=2 * GRACE_S + 1)
+        if serving is not None:
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([serving], timeout=2 * GRACE_S + 1)
         listener.close()
         await own.close()
         await service.stop()
