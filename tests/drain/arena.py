@@ -80,7 +80,7 @@ class Arena:
             fleet.command(f"reset {name}")
         self.environment = {
             **os.environ, "PYTHONPATH": SRC, "FLEETTUI_MACHINES": str(folder / "machines"),
-            "FLEETTUI_STATE_DIR": str(folder / "state"), "FLEETTUI_INTERVAL_S": "0.5", **(settings or {}),
+            "FLEETTUI_STATE_DIR": str(folder / "state"), **(settings or {}),
         }  # fmt: skip
 
     # --- the machines
@@ -127,10 +127,12 @@ class Arena:
         run.wait()
         return run
 
-    def status(self, name: str) -> dict[str, Any]:
-        """`drain status NAME --json`."""
-        run = self.call("drain", "status", name, "--json")
-        return dict(json.loads(run.said))
+    def route(self, model: str) -> str:
+        """Who is chosen now; else why nobody is."""
+        words = ("--json", "-q", "--no-lease", "--max-age", "0", "--deadline", "60")
+        run = self.call("--route", model, *words)
+        chosen = json.loads(run.said)["chosen"]
+        return str(chosen["name"]) if chosen else run.said
 
     def close(self) -> None:
         """Ends what still runs."""

@@ -29,8 +29,9 @@ def mixed() -> Iterator[DemoFleet]:
 
 
 def make(fleet: DemoFleet, folder: Path, *names: str) -> tuple[Arena, dict[str, int]]:
-    """Machines of it, with the ports of their engines beside Ollama."""
-    arena = Arena(fleet, folder / "arena", *names)
+    """Machines of it, with the ports of their engines beside Ollama; asked often, as a closed port is only
+    believed after some polls."""
+    arena = Arena(fleet, folder / "arena", *names, settings={"FLEETTUI_INTERVAL_S": "1"})
     ports = {}
     for name in names:
         document = yaml.safe_load((arena.folder / "machines" / f"{name}.yaml").read_text())
@@ -105,6 +106,7 @@ def test_a_vllm_without_commands_stays_and_is_named(mixed: DemoFleet, tmp_path: 
         arena.close()
 
 
+@pytest.mark.timeout(600)
 def test_a_vllm_is_stopped_and_started_by_the_operators_commands(mixed: DemoFleet, tmp_path: Path) -> None:
     arena, ports = make(mixed, tmp_path, "gpu-18", "gpu-20")
     add_hooks(arena, "gpu-18", "vllm")

@@ -38,8 +38,7 @@ def drain_everything_moves_and_who_is_served_notices_nothing(arena: Arena, sourc
     assert arena.loaded(first) == {SMALL, EMBEDDING}
     assert arena.copy_on(first, SMALL)["expires_at"] > "2200", "pinned there as it was here"
     assert arena.state_of(source) == ("drained", "")
-    routed = arena.call("--route", SMALL, "--format", "name", "-q")
-    assert routed.said.strip() == first
+    assert arena.route(SMALL) == first
 
 
 def drain_a_target_without_memory_leads_to_the_next(
@@ -167,6 +166,22 @@ def drain_a_target_dies_while_it_loads(arena: Arena, source: str, first: str, se
         drain = arena.drain(source)
         wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
         arena.fleet.command(f"crash {first}")
+        assert drain.wait() == 0, arena.told(drain)
+    observer.assert_never_without()
+    assert (arena.loaded(source), arena.loaded(second)) == (set(), {SMALL})
+
+
+def drain_the_engine_of_a_target_dies_while_it_loads(
+    arena: Arena, source: str, first: str, second: str
+) -> None:
+    arena.load(source, SMALL)
+    arena.install(first, SMALL)
+    arena.install(second, SMALL)
+    arena.fleet.command(f"fault {first} stall {SMALL}")
+    with Observer(arena.fleet, arena.names, [SMALL]) as observer:
+        drain = arena.drain(source)
+        wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
+        arena.fleet.command(f"engine {first} dead")
         assert drain.wait() == 0, arena.told(drain)
     observer.assert_never_without()
     assert (arena.loaded(source), arena.loaded(second)) == (set(), {SMALL})

@@ -74,7 +74,7 @@ def test_killed_again_and_again_it_still_ends(make_arena: MakeArena) -> None:
     source, _ = prepare(arena)
     with Observer(arena.fleet, arena.names, [SMALL, EMBEDDING]) as observer:
         run = arena.drain(source)
-        for _ in range(6):
+        for _ in range(4):
             before = len(arena.journal())
             wait_until(
                 lambda count=before, run=run: len(arena.journal()) > count or run.process.poll() is not None,  # type: ignore[misc]

@@ -17,13 +17,6 @@ EMBEDDING = "nomic-embed-text:latest"
 SECOND = "phi4:14b"
 
 
-def route(arena: Arena, model: str) -> str:
-    """Who is chosen now; else why nobody is."""
-    run = arena.call("--route", model, "--json", "-q", "--no-lease", "--max-age", "0")
-    document = json.loads(run.said)
-    return str(document["chosen"]["name"]) if document["chosen"] else run.said
-
-
 def drain_cancelled_while_a_target_loads(arena: Arena, source: str, first: str) -> None:
     """The load under way ends, nothing is unloaded, and the machine stays out of service until undrain."""
     arena.load(source, BIG)
@@ -40,7 +33,7 @@ def drain_cancelled_while_a_target_loads(arena: Arena, source: str, first: str) 
     observer.assert_never_without()
     assert arena.loaded(source) == {BIG}
     assert (arena.state_of(source) or ("",))[0] == "cancelled"
-    assert route(arena, BIG) == first
+    assert arena.route(BIG) == first
     assert arena.call("undrain", source).process.returncode == 0
     assert arena.state_of(source) is None
 
@@ -56,7 +49,7 @@ def drain_cancelled_now_the_load_is_given_up(arena: Arena, source: str, first: s
     wait_until(lambda: not arena.fleet.command(f"state {first}")["loading"], "the load was given up")
     assert (arena.loaded(source), arena.loaded(first)) == ({SMALL}, set())
     assert arena.state_of(source) is None
-    assert route(arena, SMALL) == source
+    assert arena.route(SMALL) == source
 
 
 def drain_two_operators_start_the_same_drain(arena: Arena, source: str, first: str) -> None:
@@ -128,7 +121,7 @@ def drain_a_reboot_while_drained_changes_nothing(arena: Arena, source: str, firs
     assert machine["health"] != "healthy"
     arena.fleet.command(f"start {source}")
     assert arena.state_of(source) == ("drained", "")
-    assert route(arena, SMALL) == first
+    assert arena.route(SMALL) == first
     assert arena.call("undrain", source).process.returncode == 0
 
 

@@ -29,8 +29,7 @@ def drain_while_the_source_dies(arena: Arena, source: str, target: str) -> None:
     arena.fleet.command(f"start {source}")
     arena.load(source, SMALL)
     arena.install(target, SMALL)
-    routed = arena.call("--route", SMALL, "--format", "name", "-q", "--max-age", "0")
-    assert routed.said.strip() == target, "the machine is back and still flagged"
+    assert arena.route(SMALL) == target, "the machine is back and still flagged"
 
 
 def drain_what_a_client_wants_back(arena: Arena, source: str, target: str) -> None:
