@@ -261,6 +261,22 @@ async def test_drained_is_safe_to_reboot_and_put_back_with_undo() -> None:
         assert not rig.offers("undo")
 
 
+async def test_refilled_by_a_client_it_is_not_safe_to_reboot_any_more() -> None:
+    async with dashboard() as rig:
+        rig.drains.put("ada", copy_at("ada", "gone", is_moved=True))
+        state_of(rig.drains, "ada", "drained")
+        await rig.press("d")
+        shown = rig.service.snapshot.find("ada")
+        assert shown is not None
+        assert shown.drain is not None
+        flag = replace(shown.drain, state="blocked", text="loaded again since 14:03: llama3.1:8b")
+        rig.service.publish(replace(shown, drain=flag, seq=shown.seq + 1))
+        await rig.press()
+        assert "safe to reboot" not in rig.block("notes")
+        assert "loaded again since 14:03: llama3.1:8b" in rig.block("notes")
+        assert rig.block("title").strip().startswith("Drain  ada   blocked")
+
+
 async def test_a_start_is_undone_as_long_as_nothing_was_unloaded() -> None:
     async with dashboard() as rig:
         await start_ada(rig)

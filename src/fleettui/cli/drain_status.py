@@ -12,7 +12,6 @@ from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.live import LiveBlock
 from fleettui.model.drain import DrainStatus
-from fleettui.model.record import replace
 from fleettui.model.snapshot import DrainFlag, FleetSnapshot
 from fleettui.store.database import Store, StoreError
 from fleettui.store.drains import load_drain, load_drains
@@ -77,10 +76,8 @@ def flag_of(fleet: FleetSnapshot | None, name: str) -> DrainFlag | None:
 
 
 def with_shown(status: DrainStatus | None, flag: DrainFlag | None) -> DrainStatus | None:
-    """A drain with the state that the machine shows, where that was compared with what is stored now."""
-    if status is None or flag is None or (flag.id, flag.revision) != (status.drain.id, status.drain.revision):
-        return status
-    return replace(status, drain=replace(status.drain, state=flag.state, text=flag.text))
+    """A drain with the state that the machine shows."""
+    return None if status is None else status.as_shown(flag)
 
 
 def _print(found: Found, folders: Folders, arguments: Namespace, *, has_journal: bool = False) -> None:

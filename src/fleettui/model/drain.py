@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fleettui.model.literal import Literal
 from fleettui.model.names import canonical_name
-from fleettui.model.record import dataclass
+from fleettui.model.record import dataclass, replace
 from fleettui.model.route import RejectedMachine, RouteCandidate
-from fleettui.model.snapshot import DrainState
+from fleettui.model.snapshot import DrainFlag, DrainState
 from fleettui.model.unknown import NOT_READ, Maybe
 
 DrainClass = Literal[
@@ -277,3 +277,10 @@ class DrainStatus:
     lock: DrainLock | None = None
     journal: tuple[JournalEntry, ...] = ()
     """The last entries, oldest first."""
+
+    def as_shown(self, flag: DrainFlag | None) -> DrainStatus:
+        """With the state that the machine shows, where that was compared with what is stored now: one that
+        was drained may be refilled, a blocked one empty."""
+        if flag is None or (flag.id, flag.revision) != (self.drain.id, self.drain.revision):
+            return self
+        return replace(self, drain=replace(self.drain, state=flag.state, text=flag.text))

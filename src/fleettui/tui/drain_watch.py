@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fleettui.fleet.drain.desk import DrainDesk
     from fleettui.tui.app import FleetApp
 
+WORKING = ("planned", "running")
+"""What is stored of these holds, whatever the machine shows: its worker says when it is empty."""
 LOOK_S = 1.0
 """Drains that another process works on are read this often."""
 
@@ -52,8 +54,12 @@ class DrainWatch:
         return name in self._statuses
 
     def status_of(self, name: str) -> DrainStatus | None:
-        """As last read; None where the machine has none, or nobody looked yet."""
-        return self._statuses.get(name)
+        """As last read, with what the machine shows by now; None where it has none, or nobody looked yet."""
+        status = self._statuses.get(name)
+        if status is None or status.drain.state in WORKING:
+            return status
+        seen = self._app.service.snapshot.find(name)
+        return status if seen is None else status.as_shown(seen.drain)
 
     def returning(self, name: str) -> tuple[CopyProgress, ...]:
         """Copies that are moved back there."""
