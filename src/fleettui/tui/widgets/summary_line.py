@@ -12,6 +12,8 @@ from fleettui.view.summary import summary_cells
 _NAME: Cells = (Cell(" fleettui", "strong"), Cell("  "))
 _NAME_FROM_WIDTH = 60
 """Narrower lines have no room for the program's name."""
+_KEPT_S = 2.0
+"""The clock alone tells only that machines grow stale: counted as often as that of the same snapshot."""
 
 
 class SummaryLine(CellBlock):
@@ -19,6 +21,9 @@ class SummaryLine(CellBlock):
 
     def __init__(self) -> None:
         super().__init__(id="summary")
+        self._made_of: tuple[object, ...] | None = None
+        self._summary: Cells = ()
+        """Of all that."""
 
     def show_summary(
         self,
@@ -37,6 +42,13 @@ class SummaryLine(CellBlock):
         pace = Cell(f"every {interval_s:g} s" if is_wide else f"{interval_s:g} s", "dim")
         right: Cells = pause or (pace,)
         room = width - width_of(left) - width_of(right) - 3
-        summary = summary_cells(fleet, now, room, glyphs, thresholds)
-        middle = fit_cells(summary, room, "left", glyphs.ellipsis)
-        self.show_cells((*left, *middle, Cell("  "), *right))
+        made_of = (fleet, now // _KEPT_S, room, glyphs, thresholds)
+        if self._made_of is None or not all(map(_is_same, made_of, self._made_of)):
+            summary = summary_cells(fleet, now, room, glyphs, thresholds)
+            self._made_of, self._summary = made_of, fit_cells(summary, room, "left", glyphs.ellipsis)
+        self.show_cells((*left, *self._summary, Cell("  "), *right))
+
+
+def _is_same(now: object, before: object) -> bool:
+    """The same object, or an equal number: whole snapshots are not compared."""
+    return now is before or (isinstance(now, int | float) and now == before)
