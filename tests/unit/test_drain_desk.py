@@ -16,10 +16,10 @@ import pytest
 
 from builders import make_copy, make_fleet, make_snapshot
 from fleettui.fleet.drain.desk import DrainDesk, DrainError
-from fleettui.model.drain import Drain, DrainLock, DrainOptions, DrainStatus
+from fleettui.model.drain import CopyProgress, Drain, DrainLock, DrainOptions, DrainStatus, SourceCopy
 from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot
 from fleettui.store.database import Store
-from fleettui.store.drains import change_drain, load_drain, take_lock
+from fleettui.store.drains import change_drain, load_drain, save_copies, take_lock
 
 FOLDER = "/fleet"
 OPTIONS = DrainOptions()
@@ -138,6 +138,23 @@ async def test_an_empty_machine_is_drained_after_two_polls(desks: Desks, tmp_pat
     assert set(heard) == {"ada"}
     await desk.undrain("ada")
     assert (await desk.status("ada"), await desk.statuses(), stored(tmp_path)) == (None, (), None)
+
+
+async def test_what_is_gone_where_it_was_moved_to_is_not_told_as_back(desks: Desks, tmp_path: Path) -> None:
+    drain = lay_down(tmp_path, "drained")
+    copy = SourceCopy("ada", "ollama", 11434, "qwen3:8b")
+    moved = CopyProgress(copy, "move", "gone", target="bora", text="served by bora", is_moved=True)
+    with Store.open(str(tmp_path)) as store:
+        assert save_copies(store, FOLDER, drain, [moved], None)
+    desk = desks(make_snapshot("ada"), make_snapshot("bora"))
+    await desk.undrain("ada", returns=True)
+    async with asyncio.timeout(LIMIT_S):
+        await desk.wait("ada")
+    (back,) = desk.returning("ada")
+    assert (back.state, back.text) == (
+        "blocked",
+        "no longer on bora: nothing to move back; the next request loads it",
+    )
 
 
 async def test_what_nobody_takes_stays_and_says_so(desks: Desks) -> None:

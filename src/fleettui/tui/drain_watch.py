@@ -69,7 +69,7 @@ class DrainWatch:
         """What was moved back has come to an end."""
         for name, copies in self._returning.items():
             if is_under_way(before.get(name, ())) and not is_under_way(copies):
-                back = [copy.copy.name for copy in copies if copy.state in ("switched", "gone")]
+                back = [copy.copy.name for copy in copies if copy.state == "switched"]
                 rest = [f"{copy.copy.name} ({copy.text})" for copy in copies if copy.copy.name not in back]
                 told = [
                     f"moved back: {', '.join(back)}" if back else "",

@@ -87,7 +87,9 @@ class CopyReturn:
             return
         there = self._copy_there(progress)
         if there is None:
-            self.change(progress, "gone", f"no longer on {away}")
+            text = f"no longer on {away}: nothing to move back; the next request loads it"
+            self.change(progress, "blocked", text)
+            journal.step("return", target=name, result=text)
             return
         options = replace(self._drain.options, targets=(name,), allow_pull=False, forced=())
         line = await room.plan_copy(there, options)
