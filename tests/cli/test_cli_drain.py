@@ -73,6 +73,7 @@ def wait_for(terminal: Terminal, text: str) -> None:
         (("start", "ada", "--reason", "x"), "asks for the machine's name on a terminal; here is none: add --yes"),
         (("start", "ada", "--reason", "x", "--yes", "--readonly"), "refuses drain start"),
         (("cancel", "ada", "--readonly"), "refuses drain cancel"),
+        (("start", "ada", "--dry-run", "--to", "ada"), "--to ada: a machine that is emptied is no target"),
         (("start", "ada", "--dry-run", "--until", "soon"), "--until: 'soon' is no time; write 2h"),
         (("start", "ada", "--dry-run", "--force-class", "move"), "'move' is none of last-copy, cannot, unmanaged"),
         (("start", "ada", "--dry-run", "--idle-wait", "x"), "'x' is not a number of seconds"),

@@ -44,6 +44,9 @@ def start_command(arguments: Namespace) -> int:
                 "what it would do: --dry-run",
             )
     check_machines((*names, *arguments.to), folders)
+    for name in arguments.to:
+        if name in names:
+            raise CommandError(f"--to {clean(name)}: a machine that is emptied is no target", _SEE)
     until = read_until(arguments.until, time.time())
     try:
         return run_serving(_start(folders, names, arguments, until))
