@@ -73,7 +73,7 @@ def test_the_preview_on_a_wide_terminal() -> None:
     assert shown(preview_lines(PLAN, "PSU swap", NOW, 140)) == [
         'drain ada "PSU swap" 5 copies, 66 GiB to load, ~50 s, targets bora (1) cleo (1)',
         "1 copy ends with no resident copy anywhere: gpt-oss:120b",
-        'no targets: dora maintenance "fan swap" by mia since 12:03',
+        'excluded: dora maintenance "fan swap" by mia since 12:03',
         "data 0.4 s old",
         " COVERED      nomic-embed-text     also on cleo (same digest)",
         " MOVE         llama3.1:70b         -> bora GPU 0+1  need 43.9 (tensors+KV)  free 61.2                    "

@@ -117,7 +117,7 @@ def preview_notes(plans: Sequence[DrainPlan]) -> list[tuple[str, Tone]]:
     mine = {plan.machine for plan in plans}  # that they are no targets goes without saying
     excluded = {item.machine: item for plan in plans for item in plan.excluded if item.machine not in mine}
     if excluded:
-        notes.append((f"no targets: {excluded_text(excluded.values())}", "dim"))
+        notes.append((f"excluded: {excluded_text(excluded.values())}", "dim"))
     if not all(plan.is_exact for plan in plans):
         notes.append(("the best way found in bounded time; not every one was tried", "dim"))
     return notes

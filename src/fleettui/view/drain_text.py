@@ -92,7 +92,7 @@ def _facts(plan: DrainPlan, now: float | None, total: int) -> list[Cells]:
         text = f"{len(lost)} {word} with no resident copy anywhere: {', '.join(lost)}"
         lines += wrapped_lines(text, total, "bad")
     if plan.excluded:
-        lines += wrapped_lines(f"no targets: {excluded_text(plan.excluded)}", total, "dim")
+        lines += wrapped_lines(f"excluded: {excluded_text(plan.excluded)}", total, "dim")
     notes = []
     if not plan.is_exact:
         notes.append("the best order found, not every one was tried")
