@@ -170,6 +170,25 @@ def test_beyond_loopback_nothing_listens(host: str) -> None:
     assert "ssh -L" in " ".join(caught.value.hints)
 
 
+async def test_small_answers_go_out_at_once() -> None:
+    """Headers and body are two packets; the second must not wait for the client's ACK of the first."""
+    delays: list[int] = []
+    done = asyncio.Event()
+
+    def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        delays.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+        done.set()
+
+    listener = open_socket(Place("127.0.0.1", 0))
+    async with await asyncio.start_server(note, sock=listener):
+        _, writer = await asyncio.open_connection("127.0.0.1", listener.getsockname()[1])
+        await done.wait()
+        writer.close()
+    assert delays
+    assert all(delays)
+
+
 # -- slow clients, and defects, on a server in this process -----------------------------------------------
 
 

@@ -19,6 +19,9 @@ BURST_S = 0.004
 """Two wake-ups closer than this are a burst."""
 
 
+QUICK_S = 0.05
+"""After a step of a request the next one is there by then, and so is the next request of a busy client."""
+
 GARBAGE_OBJECTS = 20_000
 """New objects before the youngest generation is looked through."""
 
@@ -29,13 +32,16 @@ class GatheringSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.is_gathering = False
+        self.quick_until = 0.0
+        """Monotonic; somebody waits for an answer until then."""
         self._returned_at = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Ready files; during a burst those of the next few milliseconds too."""
         ready = super().select(timeout)
         if self.is_gathering and ready and timeout != 0:
-            if time.monotonic() - self._returned_at < BURST_S:
+            now = time.monotonic()
+            if now - self._returned_at < BURST_S and now > self.quick_until:
                 time.sleep(GATHER_S)
                 ready = super().select(0)
             self._returned_at = time.monotonic()
@@ -50,6 +56,13 @@ def new_gathering_loop() -> asyncio.AbstractEventLoop:
     """
     gc.set_threshold(GARBAGE_OBJECTS, 20, 20)
     return asyncio.SelectorEventLoop(GatheringSelector())
+
+
+def be_quick(loop: asyncio.AbstractEventLoop) -> None:
+    """Gather nothing for a moment: a request is being answered, in several steps each of which would wait."""
+    selector = getattr(loop, "_selector", None)
+    if isinstance(selector, GatheringSelector):
+        selector.quick_until = time.monotonic() + QUICK_S
 
 
 def set_gathering(is_gathering: bool) -> None:

@@ -12,6 +12,7 @@ import h11
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fleettui.fleet.pace import be_quick
 from fleettui.serve.guard import MAX_HEADER_BYTES
 
 if TYPE_CHECKING:
@@ -34,9 +35,11 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        be_quick(self.loop)
         self._expect_request()
 
     def data_received(self, data: bytes) -> None:
+        be_quick(self.loop)
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._expect_request()

@@ -48,7 +48,8 @@ def open_socket(place: Place) -> socket.socket:
     """A listening socket, on loopback alone. Raises ListenError."""
     family, address = _resolve(place)
     try:
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # With the protocol named, asyncio sends small answers at once: else each waits 40 ms for an ACK.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after a restart at once
             listener.bind((address, place.port))
