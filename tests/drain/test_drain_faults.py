@@ -217,7 +217,7 @@ def drain_a_copy_that_still_loads_elsewhere_covers_nobody(arena: Arena, source: 
         drain = arena.drain(source)
         arena.wait_for("planned", drain)
         looks = observer.seen[source].looks
-        wait_until(lambda: observer.seen[source].looks > looks + 150, "time passes")
+        wait_until(lambda: observer.seen[source].looks > looks + 60, "time passes")
         assert SMALL in arena.loaded(source)
         arena.fleet.command(f"hurry {first}")
         assert drain.wait() == 0, arena.told(drain)
