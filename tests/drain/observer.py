@@ -1,7 +1,7 @@
 """Looks on while a fleet is drained, by the engines' own HTTP and apart from the program under test.
 
 Two witnesses. The observer asks every engine for `/api/ps` a few dozen times a second, as any client could.
-The engines' own record says when a copy became ready to answer and when it was gone; it has no gaps, and knows
+The engines' own record says when a copy became ready to answer and when it was gone; it has no gaps and knows
 a copy that is listed while it still loads.
 """
 

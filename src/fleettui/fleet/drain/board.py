@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from fleettui.decide.drain.progress import RETRIES
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.model.drain import (
+    FORCED_CLASSES,
     CopyProgress,
     CopyState,
     DrainOptions,
@@ -64,11 +65,14 @@ class CopyBoard:
         for line in plan.copies:
             hint = hints.pop(line.copy.key, None)
             if hint is not None and is_anew:
-                hint = replace(hint, unloads=0, state="pending")
+                hint = replace(hint, unloads=0, state="pending", drain_class=line.drain_class)
             self.add(line, options, hint, loaded)
         for hint in hints.values():  # not listed any more
             if hint.unloads:
                 self.add_gone(hint)
+        for entry in _since_start(journal):  # asked for while nobody worked
+            if entry.step == "skip":
+                self.skip(entry)
         self.publish()
 
     def add(
@@ -87,6 +91,9 @@ class CopyBoard:
         )  # fmt: skip
         is_moved = line.drain_class == "covered" and (line.copy.name, target) in loaded
         if hint is not None:
+            if line.is_lost and hint.drain_class not in FORCED_CLASSES:
+                line = replace(line, drain_class=hint.drain_class)  # no word was given to let it go
+                fresh = replace(fresh, drain_class=hint.drain_class)
             is_moved = is_moved or (hint.is_moved and line.drain_class == "covered")
             fresh = replace(fresh, unloads=hint.unloads)
         fresh = replace(fresh, is_moved=is_moved)
@@ -176,9 +183,9 @@ class CopyBoard:
         return found
 
     def count_unload(self, key: Key) -> None:
-        """An unload goes out."""
+        """An unload goes out. It has its time from now on: the second look before it may take minutes."""
         progress = self.copies[key]
-        self.copies[key] = replace(progress, unloads=progress.unloads + 1)
+        self.copies[key] = replace(progress, unloads=progress.unloads + 1, since=self._room.now())
         self.is_changed = True
 
     def publish(self) -> None:
@@ -187,6 +194,12 @@ class CopyBoard:
 
 
 UNKNOWN_ETA = NOT_READ
+
+
+def _since_start(journal: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
+    """What was written down since the operator began last."""
+    starts = [place for place, entry in enumerate(journal) if entry.step == "started"]
+    return journal[starts[-1] :] if starts else journal
 
 
 def _is_named(copy: SourceCopy, names: Iterable[str]) -> bool:

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, release
+from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, Withdrawn, release
 from fleettui.fleet.drain.engines import BusyError, StepError
 from fleettui.fleet.drain.words import DrainError
-from fleettui.model.drain import PlannedCopy
+from fleettui.model.drain import CopyState, PlannedCopy
 
 if TYPE_CHECKING:
     from fleettui.fleet.drain.board import Key
@@ -30,15 +30,18 @@ class CopyTask:
         self.future: asyncio.Task[None] | None = None
 
     def load(self) -> None:
-        """Begin to load it on its target."""
-        self.future = asyncio.create_task(self._guard(self._do_load()), name=f"load {self._key[3]}")
+        """Begin to load it on its target, which is free for others once this has ended, however it does."""
+        assert self._line.target is not None  # noqa: S101 - only such lines are loaded
+        room, target = self._worker.room, self._line.target.machine
+        self.future = asyncio.create_task(self._guard(self._do_load(target)), name=f"load {self._key[3]}")
+        self.future.add_done_callback(lambda _: room.give_target(target))
 
     def unload(self, cover: str | None) -> None:
         """Begin to unload it; `cover`: who serves it instead."""
         self.future = asyncio.create_task(self._guard(self._do_unload(cover)), name=f"unload {self._key[3]}")
 
     def abort(self) -> None:
-        """Give a load up."""
+        """Give a load up, also one that is about to begin."""
         if self._load is not None:
             self._load.abort()
 
@@ -77,34 +80,42 @@ class CopyTask:
         finally:
             self._worker.task_ended(self._key)
 
-    async def _do_load(self) -> None:
+    async def _do_load(self, target: str) -> None:
         worker, line, key = self._worker, self._line, self._key
-        assert line.target is not None  # noqa: S101 - only such lines are loaded
-        target = line.target.machine
-        if not await worker.may_load(key, target):
-            worker.room.give_target(target)
-            return
         self._load = CopyLoad(worker.room, line, worker.drain.options, self)
+        if not await worker.may_load(key, target):
+            return
         try:
-            loaded = await self._load.run(lambda: worker.board.change(key, "verifying"))
+            loaded = await self._load.run(lambda: self._change("verifying"))
         except TargetRefused as error:
             worker.board.refuse_target(key, target, str(error), is_failure=error.is_failure)
             return
-        finally:
-            worker.room.give_target(target)
         if loaded.vanished:
             text = f"{target}: {', '.join(loaded.vanished)} went for {key[3]}, which nobody announced"
             worker.room.stopped[target] = text
             self.step("vanished", target=target, result=text)
         self.step("switched", target=target)
-        worker.board.change(
-            key, "switched", f"{target} serves it: {loaded.text}", target=target, is_moved=True
-        )
+        self._change("switched", f"{target} serves it: {loaded.text}", target=target, is_moved=True)
+
+    def _change(
+        self, state: CopyState, text: str = "", target: str | None = None, *, is_moved: bool | None = None
+    ) -> None:
+        """How the copy stands; what the operator has skipped meanwhile stays skipped."""
+        board, key = self._worker.board, self._key
+        if board.copies[key].state == "skipped":
+            also = f", though {target} serves it too by now" if is_moved else ""
+            state, text = "skipped", board.copies[key].text + also
+        board.change(key, state, text, target, is_moved=is_moved)
 
     async def _do_unload(self, cover: str | None) -> None:
         worker, key = self._worker, self._key
         try:
-            found = await release(worker.room, self._line, cover, worker.drain.options, self)
+            found = await release(
+                worker.room, self._line, cover, worker.drain.options, self, lambda: worker.may_unload(key)
+            )
+        except Withdrawn as error:
+            if worker.board.copies[key].state != "skipped":
+                worker.board.change(key, "pending", str(error))
         except Uncovered as error:
             self.step("uncovered", target=cover or "", result=str(error))
             worker.board.hold(key, "pending", str(error))

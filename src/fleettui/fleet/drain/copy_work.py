@@ -6,7 +6,7 @@ the copy elsewhere is still there, by fresh answers of its engine and fresh flag
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from fleettui.decide.drain.sight import Cover, find_cover, is_same_model, planned_context, shortfall_of
@@ -73,9 +73,11 @@ class CopyLoad:
         self._options = options
         self._journal = journal
         self._loader: Loader | None = None
+        self._is_given_up = False
 
     def abort(self) -> None:
-        """Give the load up, where it has begun."""
+        """Give the load up; one that has not begun never does."""
+        self._is_given_up = True
         if self._loader is not None:
             self._loader.abort()
 
@@ -84,6 +86,8 @@ class CopyLoad:
         await self._look_again()
         target, room = self._target, self._room
         before = await self._list()
+        if self._is_given_up:
+            raise TargetRefused(f"{target.machine}: the load was given up", is_failure=False)
         call = lambda text: self._journal.step("load", target=target.machine, call=text)  # noqa: E731
         try:
             loader = self._loader = loader_of(room.service, self._line, self._line.num_ctx, call, room.now)
@@ -177,12 +181,22 @@ class Uncovered(Exception):
     """Nothing was unloaded: no verified copy elsewhere stands for it now."""
 
 
+class Withdrawn(Exception):
+    """Nothing was unloaded: the operator does not want it any more."""
+
+
 async def release(
-    room: DrainRoom, line: PlannedCopy, preferred: str | None, options: DrainOptions, journal: CopyJournal
+    room: DrainRoom,
+    line: PlannedCopy,
+    preferred: str | None,
+    options: DrainOptions,
+    journal: CopyJournal,
+    may_unload: Callable[[], Awaitable[str]] | None = None,
 ) -> Cover | None:
     """Unload a copy, once a copy elsewhere was verified this moment; the one that stands for it.
 
-    Raises Uncovered, StepError.
+    `may_unload` tells last of all why it shall stay; empty: it shall go. Raises Uncovered, Withdrawn,
+    StepError.
     """
     cover = None
     is_forced = line.is_lost and line.drain_class in options.forced
@@ -193,6 +207,9 @@ async def release(
     refusal = "it is not declared any more" if machine is None else unloader.refusal(machine, line.copy)
     if refusal:
         raise StepError(refusal)
+    withdrawn = "" if may_unload is None else await may_unload()
+    if withdrawn:
+        raise Withdrawn(withdrawn)
     where = "" if cover is None else cover.machine
     await unloader.unload(
         room.service, line.copy, lambda call: journal.step("unload", target=where, call=call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -110,6 +111,18 @@ async def post(line: EngineLine, path: str, body: Mapping[str, object], limit_s:
     if answer.status != 200:
         raise StepError(f"{line.address.shown}{path}: {said(answer)}")
     return answer
+
+
+async def await_request(request: asyncio.Future[HttpAnswer], what: str) -> HttpAnswer:
+    """The answer of a request that may be given up: its connection closes then. `what` begins the sentence
+    of the StepError that is raised for that."""
+    try:
+        await asyncio.wait([request])
+    finally:
+        request.cancel()
+    if request.cancelled():
+        raise StepError(f"{what} was given up")
+    return request.result()
 
 
 def said(answer: HttpAnswer) -> str:

@@ -17,6 +17,7 @@ from fleettui.fleet.drain.engines import (
     Note,
     StepError,
     address_of_copy,
+    await_request,
     list_now,
     post,
     said,
@@ -30,6 +31,7 @@ from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.net.errors import HttpFailure
+from fleettui.net.link import HttpAnswer
 
 UNLOAD = "/api/models/unload/"
 UPSTREAM = "/upstream/"
@@ -46,11 +48,11 @@ class SwapLoad:
         self._target = target
         self._journal = journal
         self._clock = clock
-        self._task: asyncio.Task[None] | None = None
+        self._request: asyncio.Future[HttpAnswer] | None = None
 
     def abort(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        if self._request is not None:
+            self._request.cancel()
 
     async def run(self, note: Note) -> Landing:
         target, line = self._target, EngineLine(self._fleet, address_of(self._target))
@@ -58,8 +60,9 @@ class SwapLoad:
         note(f"starting {target.model} on {target.machine}")
         path = f"{UPSTREAM}{quote(target.model, safe='')}/health"
         self._journal(f"GET {line.address.shown}{path}")
+        self._request = asyncio.ensure_future(line.get(path, timeout_s=LOAD_LIMIT_S))
         try:
-            answer = await line.get(path, timeout_s=LOAD_LIMIT_S)
+            answer = await await_request(self._request, f"{target.model} on {target.machine}: the start")
         except HttpFailure as failure:
             raise StepError(f"{target.model} on {target.machine} was not started: {failure.text}") from None
         if answer.status != 200:

@@ -11,7 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable
 
-from fleettui.decide.drain.sight import Cover, is_same_model
+from fleettui.decide.drain.sight import Cover
 from fleettui.decide.measured_load import vram_taken_mib
 from fleettui.fleet.drain.engines import (
     Journal,
@@ -20,12 +20,12 @@ from fleettui.fleet.drain.engines import (
     StepError,
     address_of_copy,
     address_of_cover,
+    await_request,
     post,
 )
 from fleettui.fleet.drain.words import DrainFleet
 from fleettui.fleet.engine_line import EngineLine, address_of
 from fleettui.fleet.warm_up import EMBED, GENERATE, LOAD_LIMIT_S, ModelLoad, WarmedUp, WarmUpError
-from fleettui.model.catalog import EMPTY_CATALOG
 from fleettui.model.drain import PlannedCopy, SourceCopy
 from fleettui.model.gpu_users import engine_kind_of
 from fleettui.model.readings import LoadedModel, ModelTraits
@@ -33,6 +33,7 @@ from fleettui.model.record import replace
 from fleettui.model.route import TIER_PULL, RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import NOT_READ, Unknown, known_or
+from fleettui.net.link import HttpAnswer
 
 PULL = "/api/pull"
 PULL_LIMIT_S = 6 * 3600.0
@@ -73,10 +74,13 @@ class OllamaLoad:
         self._clock = clock
         self._context = context
         self._load: ModelLoad | None = None
+        self._pulling: asyncio.Future[HttpAnswer] | None = None
         self.warmed: WarmedUp | None = None
         """What it told, once it is there."""
 
     def abort(self) -> None:
+        if self._pulling is not None:
+            self._pulling.cancel()
         if self._load is not None:
             self._load.abort()
 
@@ -106,7 +110,8 @@ class OllamaLoad:
         body = {"model": self._target.model, "stream": False}
         note(f"pulling {self._target.model} on {self._target.machine}")
         self._journal(f"POST {line.address.shown}{PULL} {_json(body)}")
-        await post(line, PULL, body, PULL_LIMIT_S)
+        self._pulling = asyncio.ensure_future(post(line, PULL, body, PULL_LIMIT_S))
+        await await_request(self._pulling, f"{self._target.model} on {self._target.machine}: the pull")
 
 
 def _missing_vram(warmed: WarmedUp) -> str:
@@ -262,11 +267,6 @@ def _has_ended(copy: LoadedModel, now: float) -> bool:
     if copy.state == "stopping":
         return True
     return not copy.is_pinned and not isinstance(copy.expires_at, Unknown) and copy.expires_at <= now
-
-
-def is_it(copy: SourceCopy, there: LoadedModel) -> bool:
-    """The same weights on another Ollama."""
-    return is_same_model(copy, there, EMPTY_CATALOG)
 
 
 def _json(body: object) -> str:

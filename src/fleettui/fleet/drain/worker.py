@@ -16,6 +16,7 @@ from fleettui.fleet.drain.clients import who_is_connected
 from fleettui.fleet.drain.copy_task import CopyTask
 from fleettui.fleet.drain.lock import WorkLock
 from fleettui.fleet.drain.observing import Observer
+from fleettui.fleet.drain.replanning import plan_again
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError
 from fleettui.model.drain import Drain, DrainPlan, JournalEntry
@@ -31,10 +32,6 @@ OFFLINE_S = 30.0
 """A source that does not answer for so long is offline."""
 SILENT_S = 120.0
 """An engine that does not answer for so long, on a machine that does, is waited for no more."""
-PLANS = 5
-"""How often a target is looked for before the copy is given up."""
-PLANS_AFTER_FAILURE = 2
-"""Once a target failed: a machine whose answer is late this moment is none, and one more look is enough."""
 
 
 class DrainWorker:
@@ -256,9 +253,9 @@ class DrainWorker:
         if progress.state == "gone" and sight.presence == "resident" and step.state != "gone":
             self.room.write(self.entry("reloaded", key[3]))
         if step.action == "end":
-            await self._end_copy(key, step)
+            await self.end_copy(key, step)
         elif step.action == "plan":
-            await self._plan_again(key, step)
+            await plan_again(self, key, step)
         elif step.action == "load":
             self._load(key)
         elif step.action == "unload":
@@ -269,7 +266,8 @@ class DrainWorker:
         else:
             board.change(key, step.state, step.text, None if sight.cover is None else sight.cover.machine)
 
-    async def _end_copy(self, key: Key, step: NextStep) -> None:
+    async def end_copy(self, key: Key, step: NextStep) -> None:
+        """Nothing more is done for it."""
         text, before = step.text, self.board.copies[key]
         if text == RELOADED:
             text = f"{text}{await who_is_connected(self.room.service, before.copy)}"
@@ -278,29 +276,6 @@ class DrainWorker:
         self.board.change(key, step.state, text)
         result = "ok" if step.state == "gone" and not text else text
         self.room.write(self.entry(step.state, key[3], before.target or "", result))
-
-    async def _plan_again(self, key: Key, step: NextStep) -> None:
-        """Look for another target; one that failed for this copy, or is stopped, is left out.
-
-        A fleet at work changes every second: that there is none is believed after several looks.
-        """
-        board, progress = self.board, self.board.copies[key]
-        looks = PLANS_AFTER_FAILURE if progress.failures else PLANS
-        is_last = board.plans.get(key, 0) + 1 >= looks
-        line = await self.room.plan_copy(progress.copy, self.drain.options, board.failed.get(key, set()))
-        if is_last and line.drain_class == "covered":
-            line = replace(line, drain_class="cannot", text="no other machine keeps it resident")
-        elif line.is_lost and line.drain_class not in self.drain.options.forced and not is_last:
-            line = replace(board.lines[key], target=None, text=line.text)
-        board.plan_anew(key, line)
-        if line.drain_class == "covered" or line.target is None:
-            board.hold(key, "pending", step.text or line.text)
-        target = "" if line.target is None else line.target.machine
-        result = (
-            f"{line.drain_class} {line.text}" if target or line.is_lost else f"no target now: {line.text}"
-        )
-        self.room.write(self.entry("planned", key[3], target, result.strip()))
-        self.poke()
 
     def _load(self, key: Key) -> None:
         line = self.board.lines[key]
@@ -317,9 +292,18 @@ class DrainWorker:
         await self._save()
         self.room.note_elsewhere(await self.room.book.load_others(self.machine), self.board.copies[key])
         other = self.room.elsewhere(target)
-        if other:
+        if other and self.board.copies[key].state != "skipped":
             self.board.change(key, "waiting_target", other)
         return not other
+
+    async def may_unload(self, key: Key) -> str:
+        """Why that copy shall stay after all, as of this moment; empty: it shall go. The second look at who
+        serves it instead may take minutes, in which operators cancel."""
+        status = await self.room.book.load(self.machine, entries=50)
+        if status is None or status.drain.id != self.drain.id or status.drain.state not in WORKING:
+            return "the drain was ended before it was unloaded"
+        self._obey(status.journal)
+        return "skipped by the operator" if self.board.copies[key].state == "skipped" else ""
 
     # -- called by tasks ----------------------------------------------------------------------------
 

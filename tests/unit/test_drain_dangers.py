@@ -1,0 +1,240 @@
+"""What must not happen while a machine is drained, whatever happens beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drain_machines import MODEL, DrainService, Ollama
+from fleettui.fleet.drain.desk import DrainDesk
+from fleettui.model.drain import DrainOptions, DrainStatus
+
+FOLDER = "/fleet"
+OPTIONS = DrainOptions(idle_wait_s=0.5)
+LIMIT_S = 60.0
+Desks = Callable[..., DrainDesk]
+
+
+@pytest.fixture
+async def desks(tmp_path: Path) -> AsyncIterator[Desks]:
+    made: list[DrainDesk] = []
+    services: list[DrainService] = []
+
+    def make(*machines: Ollama) -> DrainDesk:
+        services.append(DrainService(*machines))
+        made.append(DrainDesk(services[-1], str(tmp_path), FOLDER))
+        return made[-1]
+
+    yield make
+    for desk in made:
+        await desk.close()
+    for service in services:
+        await service.close()
+
+
+async def ended(desk: DrainDesk, name: str = "ada") -> DrainStatus | None:
+    async with asyncio.timeout(LIMIT_S):
+        return await desk.wait(name)
+
+
+async def until(is_met: Callable[[], Any]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while not is_met():  # noqa: ASYNC110 - others change it
+            await asyncio.sleep(0.01)
+
+
+async def test_a_covered_copy_goes_once_the_other_is_kept_longer(desks: Desks) -> None:
+    ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    status = await ended(desk)
+    assert status is not None
+    assert (status.drain.state, status.drain.text) == ("drained", "")
+    assert (set(ada.loaded), set(bora.loaded)) == (set(), {MODEL})
+
+
+async def test_an_unload_whose_second_look_takes_long_is_no_reload_by_a_client(
+    desks: Desks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the unload takes counts from when it was sent."""
+    monkeypatch.setattr("fleettui.decide.drain.progress.REVIVED_S", 1.0)
+    ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
+
+    async def answer_late(asked: dict[str, Any]) -> None:
+        await asyncio.sleep(1.5)
+
+    bora.before_answer = answer_late
+    ada.keeps = {MODEL}  # listed for a moment more
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: ada.unloads)
+    await asyncio.sleep(0.4)
+    assert ada.unloads == [MODEL], "the first one has its time"
+    ada.keeps, ada.loaded = set(), {}
+    status = await ended(desk)
+    assert status is not None
+    assert (status.drain.state, status.copies[0].unloads) == ("drained", 1)
+
+
+@pytest.mark.parametrize("how", ["cancel", "undrain", "skip"])
+async def test_what_the_operator_calls_off_during_the_second_look_is_not_unloaded(
+    desks: Desks, how: str
+) -> None:
+    ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
+    goes_on = asyncio.Event()
+
+    async def answer_later(asked: dict[str, Any]) -> None:
+        await goes_on.wait()
+
+    bora.before_answer = answer_later
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: bora.sent)
+    if how == "skip":
+        await desk.skip("ada", ("ada", "ollama", 11434, MODEL))
+    else:
+        await getattr(desk, how)("ada")
+    goes_on.set()
+    status = await ended(desk)
+    assert ada.unloads == []
+    assert (None if status is None else status.drain.state) == {
+        "cancel": "cancelled", "undrain": None, "skip": "blocked",
+    }[how]  # fmt: skip
+
+
+async def test_a_skipped_copy_stays_also_when_its_load_ended(desks: Desks) -> None:
+    """The load is told, and nothing is unloaded for it."""
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    ends = asyncio.Event()
+
+    async def answer_later(asked: dict[str, Any]) -> None:
+        with pytest.raises(asyncio.CancelledError):  # given up, and there all the same
+            await ends.wait()
+
+    bora.before_answer = answer_later
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: bora.sent)
+    await desk.skip("ada", ("ada", "ollama", 11434, MODEL))
+    status = await ended(desk)
+    assert status is not None
+    assert (status.drain.state, status.copies[0].state, ada.unloads) == ("blocked", "skipped", [])
+
+
+async def test_a_load_that_is_given_up_before_it_begins_never_does(
+    desks: Desks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    desk = desks(ada, bora)
+    looks, may_go_on = asyncio.Event(), asyncio.Event()
+    ask_again = desk._room.ask_again
+
+    async def ask_later(name: str) -> Any:
+        looks.set()
+        await may_go_on.wait()
+        return await ask_again(name)
+
+    monkeypatch.setattr(desk._room, "ask_again", ask_later)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await looks.wait()
+    await desk.cancel("ada", aborts_load=True)
+    worker = desk._workers["ada"]
+    await until(lambda: all(task._load is None or task._load._is_given_up for task in worker._tasks.values()))
+    may_go_on.set()
+    await ended(desk)
+    await worker.is_over.wait()
+    assert (bora.sent, ada.unloads) == ([], [])
+
+
+async def test_a_target_is_free_again_when_the_database_was_locked(desks: Desks, tmp_path: Path) -> None:
+    """Whoever could not write down that it loads there holds the target no longer."""
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    desk = desks(ada, bora)
+    room, take = desk._room, desk._room.take_target
+    other: list[sqlite3.Connection] = []
+
+    def take_and_lock(target: str, what: str) -> bool:
+        is_ours = take(target, what)
+        if is_ours and not other:
+            other.append(sqlite3.connect(tmp_path / "state.db", isolation_level=None))
+            other[0].execute("BEGIN IMMEDIATE")
+        return is_ours
+
+    room.take_target = take_and_lock  # type: ignore[method-assign]
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: room.error)
+    worker = desk._workers["ada"]
+    await until(lambda: not room._loads)
+    other[0].execute("ROLLBACK")
+    other[0].close()
+    await worker.is_over.wait()
+    assert await desk.resume() == ("ada",)
+    status = await ended(desk)
+    assert status is not None
+    assert (status.drain.state, set(bora.loaded)) == ("drained", {MODEL})
+
+
+async def test_a_forced_class_lets_nothing_go_that_was_to_be_moved(desks: Desks) -> None:
+    """The only target fails: the operator's word was for lines that had none when he saw them."""
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    bora.before_answer = lambda asked: 500
+    desk = desks(ada, bora)
+    (plan,) = await desk.start(["ada"], "PSU swap", replace(OPTIONS, forced=("last_copy", "cannot")))
+    assert plan.copies[0].drain_class == "move"
+    status = await ended(desk)
+    assert status is not None
+    assert (status.drain.state, status.copies[0].state, ada.unloads) == ("failed", "failed", [])
+    assert "status 500" in status.drain.text
+    again = await desk.start(
+        ["ada"], "PSU swap", replace(OPTIONS, forced=("last_copy", "cannot"), targets=("eve",))
+    )
+    assert again[0].copies[0].is_lost, "now he saw that"
+    status = await ended(desk)
+    assert (status is not None and status.drain.state, set(ada.loaded)) == ("drained", set())
+
+
+async def test_a_resumed_drain_lets_nothing_go_that_was_to_be_moved(desks: Desks, tmp_path: Path) -> None:
+    """The target is away when somebody goes on with it: its word is no older than the lines."""
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    blocks = asyncio.Event()
+
+    async def never(asked: dict[str, Any]) -> None:
+        await blocks.wait()
+
+    bora.before_answer = never
+    first = desks(ada, bora)
+    await first.start(["ada"], "PSU swap", replace(OPTIONS, forced=("last_copy", "cannot")))
+    await until(lambda: bora.sent)
+    await first.close()
+    second = desks(ada)
+    assert await second.resume() == ("ada",)
+    status = await ended(second)
+    assert status is not None
+    assert (status.drain.state, ada.unloads) == ("blocked", [])
+
+
+async def test_a_skip_that_nobody_was_there_to_hear_is_obeyed_by_who_resumes(desks: Desks) -> None:
+    ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
+    blocks = asyncio.Event()
+
+    async def never(asked: dict[str, Any]) -> None:
+        await blocks.wait()
+
+    bora.before_answer = never
+    first = desks(ada, bora)
+    await first.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: bora.sent)
+    await first.close()
+    bora.before_answer = None
+    second = desks(ada, bora)
+    await second.skip("ada", ("ada", "ollama", 11434, MODEL))
+    assert await second.resume() == ("ada",)
+    status = await ended(second)
+    assert status is not None
+    assert (status.drain.state, status.copies[0].state, ada.unloads) == ("blocked", "skipped", [])
