@@ -203,7 +203,8 @@ STATUS = DrainStatus(
     (
         progress("nomic-embed-text", "covered", "gone", target="cleo"),
         progress("llama3.1:70b", "move", "loading", target="bora", eta_s=29.0, text="40 of 61 GiB"),
-        progress("qwen3:32b", "move_evicts", "waiting_target", target="bora", text="loads llama3.1:70b first"),
+        progress("qwen3:32b", "move_evicts", "waiting_target", target="bora", eta_s=29.0,
+                 text="loads llama3.1:70b first"),
         progress("x", "move", "failed", target="cleo", failures=("cleo: out of memory", "bora: stall"),
                  text="cleo: out of memory; bora: stall"),
     ),

@@ -18,7 +18,7 @@ from fleettui.model.snapshot import DrainState
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
 from fleettui.view.drain_rows import is_allowed, is_skipped
-from fleettui.view.drain_status import DRAIN_TONES
+from fleettui.view.drain_status import DRAIN_TONES, seconds_left
 from fleettui.view.drain_text import (
     copy_name,
     excluded_text,
@@ -239,12 +239,8 @@ def time_words(status: DrainStatus, now: float) -> str:
     if drain.state not in ("planned", "running"):
         return ""
     text = f"{duration(now - drain.since)} so far"
-    left = [
-        copy.since + copy.eta_s - now
-        for copy in status.copies
-        if not copy.is_ended and copy.since and not isinstance(copy.eta_s, Unknown)
-    ]
-    return f"{text}, ~{max(left):.0f} s left" if left and max(left) > 0 else text
+    left = max([seconds_left(copy, now) or 0.0 for copy in status.copies], default=0.0)
+    return f"{text}, ~{left:.0f} s left" if left > 0 else text
 
 
 def work_notes(status: DrainStatus, now: float, pid: int, keys: dict[str, str]) -> list[tuple[str, Tone]]:

@@ -157,12 +157,19 @@ def state_text(copy: CopyProgress, now: float) -> str:
     if copy.is_ended or not copy.since:
         return word
     text = f"{word} {duration(now - copy.since)}"
-    if isinstance(copy.eta_s, Unknown):
+    left = seconds_left(copy, now)
+    if left is None:
         return text
-    left = copy.since + copy.eta_s - now
     return (
         f"{text}, ~{left:.0f} s left" if left > 0 else f"{text}, longer than the {copy.eta_s:.0f} s expected"
     )
+
+
+def seconds_left(copy: CopyProgress, now: float) -> float | None:
+    """Of a load, 0 or less where it takes longer than expected; how long clients go on nobody knows."""
+    if copy.state != "loading" or not copy.since or isinstance(copy.eta_s, Unknown):
+        return None
+    return copy.since + copy.eta_s - now
 
 
 def progress_text(machine: str, copy: CopyProgress) -> str:

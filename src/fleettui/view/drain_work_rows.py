@@ -18,7 +18,7 @@ from fleettui.view.drain_rows import (
     in_signs,
     narrow_header,
 )
-from fleettui.view.drain_status import STATE_TONES, STATE_WORDS, state_text
+from fleettui.view.drain_status import STATE_TONES, STATE_WORDS, seconds_left, state_text
 from fleettui.view.drain_text import CLASS_TONES, CLASS_WIDTH, source_name
 from fleettui.view.text import clean, fit
 from fleettui.view.units import DASH
@@ -103,10 +103,10 @@ def _class_tone(drain_class: DrainClass, is_done: bool) -> Tone:
 
 def _left_cells(copy: CopyProgress, now: float, layout: DrainLayout) -> list[Cell]:
     """`~17 s`, with a bar where there is room; `late`: longer than expected."""
-    if isinstance(copy.eta_s, Unknown) or copy.eta_s <= 0:
+    left_s = seconds_left(copy, now)
+    if left_s is None or isinstance(copy.eta_s, Unknown) or copy.eta_s <= 0:
         return []
     elapsed_s = now - copy.since
-    left_s = copy.eta_s - elapsed_s
     glyphs = layout.glyphs
     words = f"~{left_s:.0f} s" if left_s > 0 else "late"
     cells = [Cell(f" {words:>{_LEFT}}", "dim" if left_s > 0 else "warn")]
