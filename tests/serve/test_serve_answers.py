@@ -185,7 +185,7 @@ def test_a_plan_is_that_of_the_command_line(served: Served, command: Command) ->
 def test_events(served: Served, command: Command) -> None:
     document, told = served.json("/api/events", since="1h"), command(0, "events", "--json", "--since", "1h")
     assert document["recorded_by"] == told["recorded_by"] == "serve"
-    assert document["events"] == told["events"]
+    assert document["events"] == told["events"][: len(document["events"])]  # more may have come
     assert served.ask("/api/events", machine="nobody").status == 404
     assert served.ask("/api/events", machine="ada", kind="loaded", limit="5").status == 200
 

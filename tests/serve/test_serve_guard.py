@@ -206,7 +206,7 @@ async def big(scope: object, receive: object, send: object) -> None:
 
 @pytest.fixture
 async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
-    monkeypatch.setattr(http_server, "REQUEST_S", 0.3)
+    monkeypatch.setattr(http_server, "REQUEST_S", 1.5)
     monkeypatch.setattr(http_server, "UNREAD_S", 0.3)
     listener = open_socket(Place("127.0.0.1", 0))
     server = make_http_server(Guard(big))  # type: ignore[arg-type]
