@@ -24,6 +24,7 @@ from fleettui.model.drain import (
 )
 from fleettui.model.record import replace
 from fleettui.model.route import Eviction, RejectCode, RejectedMachine, Rejection, RouteCandidate, VramNeed
+from fleettui.model.snapshot import DrainFlag
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cells, text_of, width_of
 from fleettui.view.drain_document import preview_document, status_document
@@ -237,7 +238,8 @@ def test_how_far_a_drain_is() -> None:
     [
         ({}, None, "nobody works on it now; a dashboard goes on with it, or: fleettui drain status ada --follow"),
         ({}, DrainLock("ada", "jo@desk", 7, NOW, NOW - 90), "jo@desk works on it (process 7, last heard of 1m ago)"),
-        ({"state": "drained"}, None, "safe to reboot; when it is back: fleettui undrain ada"),
+        ({"state": "drained", "changed_at": NOW - 2}, None, "safe to reboot; when it is back: fleettui undrain ada"),
+        ({"state": "drained", "changed_at": NOW - 60}, None, "it was empty at 14:02, nobody has looked since; before the reboot: fleettui drain status ada --follow"),
         ({"state": "blocked", "text": "vllm stays"}, None, "vllm stays"),
         ({"state": "blocked"}, None, "once that is settled: fleettui drain start ada; to give it up: fleettui undrain ada"),
         ({"state": "cancelled", "changed_by": "jo@desk", "changed_at": NOW}, None, "changed by jo@desk at 14:03"),
@@ -248,6 +250,14 @@ def test_how_far_a_drain_is() -> None:
 def test_what_is_said_of_a_drain(changes: dict[str, Any], lock: DrainLock | None, said: str) -> None:
     lines = status_lines(DrainStatus(replace(DRAIN, **changes), (), lock), NOW, 160, utc_offset_s=0)
     assert said in "\n".join(shown(lines))
+
+
+def test_a_drained_machine_that_is_watched_is_safe_for_as_long() -> None:
+    drained = replace(DRAIN, state="drained", changed_at=NOW - 7200)
+    flag = DrainFlag("drained", DRAIN.reason, DRAIN.by, DRAIN.since, id=DRAIN.id, revision=DRAIN.revision)
+    seen = DrainStatus(drained).as_shown(flag)
+    assert "safe to reboot" in "\n".join(shown(status_lines(seen, NOW, 110, utc_offset_s=0)))
+    assert "safe" not in "\n".join(shown(status_lines(DrainStatus(drained), NOW, 110, utc_offset_s=0)))
 
 
 def test_lines_of_a_log() -> None:

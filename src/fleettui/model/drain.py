@@ -277,10 +277,12 @@ class DrainStatus:
     lock: DrainLock | None = None
     journal: tuple[JournalEntry, ...] = ()
     """The last entries, oldest first."""
+    is_seen: bool = False
+    """Its state was compared with the machine, not only read."""
 
     def as_shown(self, flag: DrainFlag | None) -> DrainStatus:
         """With the state that the machine shows, where that was compared with what is stored now: one that
         was drained may be refilled, a blocked one empty."""
         if flag is None or (flag.id, flag.revision) != (self.drain.id, self.drain.revision):
             return self
-        return replace(self, drain=replace(self.drain, state=flag.state, text=flag.text))
+        return replace(self, drain=replace(self.drain, state=flag.state, text=flag.text), is_seen=True)

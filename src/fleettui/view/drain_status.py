@@ -46,6 +46,8 @@ DRAIN_TONES: dict[DrainState, Tone] = {
     "cancelled": "warn",
 }
 _STATE_WIDTH = max(map(len, STATE_WORDS.values()))
+FRESH_S = 15.0
+"""So long what was seen of a machine is taken for what it is."""
 _GAP = "  "
 _LEAST_DETAIL = 24
 _INDENT = 4
@@ -69,6 +71,8 @@ def status_lines(
         lines += wrapped_lines(about, total, "dim", " ")
     lines += copy_lines(status.copies, now, total)
     step = next_text(drain)
+    if drain.state == "drained" and not status.is_seen and now - drain.changed_at > FRESH_S:
+        step = unseen_text(drain, now, utc_offset_s)
     if step:
         lines += wrapped_lines(step, total, "dim", " ")
     return cut_lines(lines, total, glyphs)
@@ -118,6 +122,15 @@ def next_text(drain: Drain) -> str:
     if drain.state == "cancelled":
         return f"it takes no requests until: fleettui undrain {name}"
     return ""
+
+
+def unseen_text(drain: Drain, now: float, utc_offset_s: int | None = None) -> str:
+    """Nobody watches the machine, and its clients may have filled it again."""
+    when = day_and_time(drain.changed_at, now, utc_offset_s)
+    return (
+        f"it was empty at {when}, nobody has looked since; before the reboot: "
+        f"fleettui drain status {clean(drain.machine)} --follow"
+    )
 
 
 def copy_lines(copies: Sequence[CopyProgress], now: float, total: int) -> list[Cells]:
