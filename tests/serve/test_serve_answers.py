@@ -139,7 +139,7 @@ def test_an_address_for_the_shell(served: Served) -> None:
     [
         ("/api/route", {}, "model is required"),
         ("/api/route", {"model": " "}, "empty"),
-        ("/api/route", {"model": "x", "modell": "y"}, "did you mean model?"),
+        ("/api/route", {"model": "x", "models": "y"}, "did you mean model?"),
         ("/api/route", {"model": "x", "require_loaded": "maybe"}, "neither true nor false"),
         ("/api/route", {"model": "x", "min_free_vram": "lots"}, "no memory size"),
         ("/api/route", {"model": "x", "free_scope": "rack"}, "none of gpu, host"),
