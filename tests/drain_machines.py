@@ -34,6 +34,7 @@ class Ollama:
         """Copies that an unload does not end."""
         self.changes: dict[str, Any] = {}
         """Of its snapshot."""
+        self.clock: Callable[[], float] = time.time
         for model in loaded:
             self.load(model)
 
@@ -42,7 +43,8 @@ class Ollama:
         self.loaded[model] = replace(make_copy(model, gib=GIB), **{**expires, **changes})
 
     def snapshot(self) -> MachineSnapshot:
-        now, installed = time.time(), [make_installed(MODEL, gib=GIB)]
+        """As a poll of this moment has it."""
+        now, installed = self.clock(), [make_installed(MODEL, gib=GIB)]
         engine = make_engine(loaded=list(self.loaded.values()), installed=installed)
         engine = replace(engine, traits=engine.traits or EngineTraits())
         cards = [make_card(0, free_gib=23.7 - GIB * len(self.loaded))]
@@ -128,7 +130,9 @@ class DrainService:
     def poll_now(self, name: str | None = None) -> None: ...
 
     def _look(self) -> FleetSnapshot:
-        fleet = make_fleet(*[machine.snapshot() for machine in self.machines], taken_at=time.time())
+        fleet = make_fleet(
+            *[machine.snapshot() for machine in self.machines], taken_at=self.machines[0].clock()
+        )
         return replace(fleet, **self.changes)
 
     async def _poll(self) -> None:

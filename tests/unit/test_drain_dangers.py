@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,14 @@ from typing import Any
 
 import pytest
 
+from builders import make_engine
 from drain_machines import MODEL, DrainService, Ollama
+from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused
 from fleettui.fleet.drain.desk import DrainDesk
 from fleettui.model.drain import DrainOptions, DrainStatus
+from fleettui.model.unknown import Unknown
+from fleettui.store.database import Store
+from fleettui.store.drains import change_drain
 
 FOLDER = "/fleet"
 OPTIONS = DrainOptions(idle_wait_s=0.5)
@@ -238,3 +244,103 @@ async def test_a_skip_that_nobody_was_there_to_hear_is_obeyed_by_who_resumes(des
     status = await ended(second)
     assert status is not None
     assert (status.drain.state, status.copies[0].state, ada.unloads) == ("blocked", "skipped", [])
+
+
+QUICK = ("fleettui.fleet.drain.board.AGAIN_S", 0.1)
+SILENT = ("fleettui.fleet.drain.observing.SILENT_S", "fleettui.fleet.drain.worker.SILENT_S")
+
+
+async def test_an_engine_that_says_nothing_ends_the_wait_for_an_empty_machine(
+    desks: Desks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is loaded that anybody knows of; whether a second engine holds anything nobody can see."""
+    for name in SILENT:
+        monkeypatch.setattr(name, 1.0)
+    ada = Ollama("ada")
+    down = make_engine(kind="vllm", port=8000, state="down", error="connection refused")
+    down = replace(down, loaded=Unknown("down"))
+    ada.changes = {"engines": (*ada.snapshot().engines, down)}
+    desk = desks(ada)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    status = await ended(desk)
+    assert status is not None
+    assert status.drain.state == "blocked"
+    assert "vllm" in status.drain.text.lower()
+    assert "connection refused" in status.drain.text
+
+
+async def test_a_resumed_drain_of_a_machine_that_nobody_can_plan_for_ends(
+    desks: Desks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What it had moved before is not forgotten by that."""
+    for name in SILENT:
+        monkeypatch.setattr(name, 1.0)
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    first = desks(ada, bora)
+    await first.start(["ada"], "PSU swap", OPTIONS)
+    await ended(first)
+    await first.close()
+    with Store.open(str(tmp_path)) as store:
+        change_drain(store, FOLDER, "ada", lambda drain: drain and replace(drain, state="running"))
+    mute = replace(make_engine(state="busy", error="HTTP 500"), loaded=Unknown("HTTP 500"))
+    ada.changes = {"engines": (mute,)}
+    second = desks(ada, bora)
+    assert await second.resume() == ("ada",)
+    status = await ended(second)
+    assert status is not None
+    assert (status.drain.state, "HTTP 500" in status.drain.text) == ("blocked", True)
+    assert [copy.is_moved for copy in status.copies] == [True]
+
+
+async def test_a_covering_copy_that_cannot_be_kept_blocks_after_some_looks(
+    desks: Desks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are gone from the disk: it answers nothing but 404 to whoever wants it to stay."""
+    monkeypatch.setattr(*QUICK)
+    ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
+    bora.before_answer = lambda asked: 404
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    status = await ended(desk)
+    assert status is not None
+    assert (status.drain.state, ada.unloads) == ("blocked", [])
+    assert "status 404" in status.drain.text
+
+
+async def test_a_target_that_loads_refuse_and_plans_choose_counts_as_failed(
+    desks: Desks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*QUICK)
+
+    async def refuse(load: CopyLoad) -> None:
+        raise TargetRefused("bora: phi4 there serves a copy that was drained", is_failure=False)
+
+    monkeypatch.setattr(CopyLoad, "_look_again", refuse)
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    status = await ended(desk)
+    assert status is not None
+    assert status.drain.state == "failed"
+    assert "serves a copy that was drained" in status.drain.text
+
+
+async def test_a_clock_that_is_set_back_holds_nothing_up(desks: Desks, tmp_path: Path) -> None:
+    ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
+    desk = desks(ada, bora)
+    shift_s = 0.0
+    desk._book.clock = lambda: time.time() - shift_s
+    ada.clock = bora.clock = desk._book.clock
+    blocks = asyncio.Event()
+
+    async def never(asked: dict[str, Any]) -> None:
+        await blocks.wait()
+
+    bora.before_answer = never
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: bora.sent)
+    shift_s = 3600.0
+    blocks.set()
+    status = await ended(desk)
+    assert status is not None
+    assert status.drain.state == "drained"

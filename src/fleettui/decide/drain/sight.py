@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fleettui.decide.drain.sources import find_copies
 from fleettui.decide.engine_reasons import engine_status
+from fleettui.decide.engine_words import engine_title
 from fleettui.model.busy import find_busy_signs
 from fleettui.model.catalog import Catalog, find_in_catalog
 from fleettui.model.drain import DrainOptions, PlannedCopy, SourceCopy
@@ -195,16 +196,6 @@ def planned_context(line: PlannedCopy, machine: str) -> Maybe[int]:
     return line.context_there if is_shown and is_target else NOT_READ
 
 
-def find_lesser(fleet: FleetSnapshot, line: PlannedCopy, name: str | None, options: DrainOptions) -> str:
-    """Why the copy on that machine does not stand for this one; empty: there is none, or it does."""
-    machine = None if name is None else fleet.find(name)
-    if machine is None:
-        return ""
-    for cover in _copies_of(machine, line.copy, fleet.catalog):
-        return shortfall_of(line.copy, cover.copy, options)
-    return ""
-
-
 def _copies_of(machine: MachineSnapshot, copy: SourceCopy, catalog: Catalog) -> Iterator[Cover]:
     for engine in machine.engines:
         if isinstance(engine.loaded, Unknown) or not lists_now(machine, engine):
@@ -248,3 +239,20 @@ def is_empty(machine: MachineSnapshot) -> Maybe[bool]:
         if any(map(holds_memory, engine.loaded)):
             return False
     return True
+
+
+def what_holds(machine: MachineSnapshot) -> str:
+    """Why nobody can say that it is empty; empty: it is."""
+    found = []
+    for engine in machine.engines:
+        if is_closed(machine, engine):
+            continue
+        title = engine_title(engine.kind, engine.port)
+        if not lists_now(machine, engine) or isinstance(engine.loaded, Unknown):
+            why = f" ({engine.error})" if engine.error else ""
+            found.append(f"{title} does not answer{why}, so what it holds is not known")
+        else:
+            found += [
+                f"{copy.name} on {title} is {copy.state}" for copy in engine.loaded if holds_memory(copy)
+            ]
+    return "; ".join(found)

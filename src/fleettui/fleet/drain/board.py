@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Sequence
 
 from fleettui.decide.drain.progress import RETRIES
@@ -25,6 +26,10 @@ Key = tuple[str, str, int, str]
 """Machine, engine, port, name of a copy."""
 AGAIN_S = 3.0
 """Before a copy is looked at again that nothing came of."""
+DOUBTS = 10
+"""Half a minute: servers restart, machines change hands."""
+TURNED_DOWN = 4
+"""A target that has changed so often since it was planned counts as failed."""
 
 
 class CopyBoard:
@@ -43,7 +48,11 @@ class CopyBoard:
         """Copies that nothing is done for before that moment."""
         self._refusals: dict[Key, int] = {}
         """Unloads in a row that an engine refused."""
-        self.is_changed = True
+        self._doubts: dict[Key, int] = {}
+        """How often in a row nothing was unloaded because nobody could tell whether that does harm."""
+        self._turned_down: dict[tuple[Key, str], int] = {}
+        """How often a target had changed since the copy was planned there."""
+        self.is_changed = False
         """Something is to be written down."""
 
     @property
@@ -53,7 +62,7 @@ class CopyBoard:
 
     def is_held(self, key: Key) -> bool:
         """It was looked at a moment ago."""
-        return self._held.get(key, 0.0) > self._room.now()
+        return self._held.get(key, 0.0) > time.monotonic()
 
     def fill(
         self, plan: DrainPlan, options: DrainOptions, stored: DrainStatus | None, *, is_anew: bool
@@ -73,6 +82,7 @@ class CopyBoard:
         for entry in _since_start(journal):  # asked for while nobody worked
             if entry.step == "skip":
                 self.skip(entry)
+        self.is_changed = True
         self.publish()
 
     def add(
@@ -146,8 +156,16 @@ class CopyBoard:
     def hold(self, key: Key, state: CopyState, text: str) -> None:
         """Nothing came of a step: look again in a moment."""
         if self.copies[key].state != "skipped":
-            self._held[key] = self._room.now() + AGAIN_S
+            self._held[key] = time.monotonic() + AGAIN_S
             self.change(key, state, text)
+
+    def doubt(self, key: Key, state: CopyState, text: str) -> None:
+        """Whether it may be unloaded is not known: look again some times, then it is blocked."""
+        count = self._doubts[key] = self._doubts.get(key, 0) + 1
+        if count < DOUBTS:
+            self.hold(key, state, text)
+        elif self.copies[key].state != "skipped":
+            self.change(key, "blocked", f"{text}; looked {count} times")
 
     def refuse_target(self, key: Key, target: str, text: str, *, is_failure: bool) -> None:
         """It was not loaded there: another target is looked for."""
@@ -155,12 +173,13 @@ class CopyBoard:
         if progress.state == "skipped":
             return
         self.lines[key] = replace(self.lines[key], target=None)
-        if is_failure:
+        count = self._turned_down[key, target] = self._turned_down.get((key, target), 0) + 1
+        if is_failure or count >= TURNED_DOWN:  # what plans choose and loads refuse would go on for ever
             self.failed.setdefault(key, set()).add(target)
             self.plans.pop(key, None)
             self.copies[key] = replace(progress, failures=(*progress.failures, text))
         else:
-            self._held[key] = self._room.now() + AGAIN_S
+            self._held[key] = time.monotonic() + AGAIN_S
         self.change(key, "pending", text)
 
     def refuse_unload(self, key: Key, text: str) -> None:
@@ -186,6 +205,7 @@ class CopyBoard:
         """An unload goes out. It has its time from now on: the second look before it may take minutes."""
         progress = self.copies[key]
         self.copies[key] = replace(progress, unloads=progress.unloads + 1, since=self._room.now())
+        self._doubts.pop(key, None)
         self.is_changed = True
 
     def publish(self) -> None:

@@ -178,8 +178,9 @@ class DrainBook:
         await self._call(lambda store: release_lock(store, self.machines_dir, lock))
 
     def is_dead(self, lock: DrainLock) -> bool:
-        """No sign of life for a minute, or a process of this computer that has ended."""
-        if self.clock() - lock.beat_at > LOCK_STALE_S:
+        """No sign of life for a minute, or one of a time to come, as a clock leaves it that was wrong; or a
+        process of this computer that has ended."""
+        if abs(self.clock() - lock.beat_at) > LOCK_STALE_S:
             return True
         user, _, host = lock.holder.rpartition("@")
         return bool(user) and host == socket.gethostname() and not _is_running(lock.pid)

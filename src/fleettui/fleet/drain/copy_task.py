@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, Withdrawn, release
-from fleettui.fleet.drain.engines import BusyError, StepError
+from fleettui.fleet.drain.engines import BusyError, IdleUnknownError, StepError
 from fleettui.fleet.drain.words import DrainError
 from fleettui.model.drain import CopyState, PlannedCopy
 
@@ -118,7 +118,9 @@ class CopyTask:
                 worker.board.change(key, "pending", str(error))
         except Uncovered as error:
             self.step("uncovered", target=cover or "", result=str(error))
-            worker.board.hold(key, "pending", str(error))
+            worker.board.doubt(key, "pending", str(error))
+        except IdleUnknownError as error:
+            worker.board.doubt(key, "waiting_idle", str(error))
         except BusyError as error:
             worker.board.hold(key, "waiting_idle", str(error))
         except StepError as error:

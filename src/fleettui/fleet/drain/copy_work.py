@@ -110,7 +110,8 @@ class CopyLoad:
         """The plan is of a while ago: is there still room, and would nothing more have to go?"""
         name, line = self._target.machine, self._line
         if await self._room.ask_again(name) is None:
-            raise TargetRefused(f"{name}: no fresh answer", is_failure=True)
+            is_asked = self._room.fleet.paused_at is None
+            raise TargetRefused(f"{name}: no fresh answer", is_failure=is_asked)
         only = replace(self._options, targets=(name,))
         again = await self._room.plan_copy(line.copy, only)
         if again.target is None or again.target.machine != name:

@@ -33,7 +33,11 @@ class StepError(Exception):
 
 
 class BusyError(StepError):
-    """Not while requests are in work there, or nobody can tell."""
+    """Not while requests are in work there."""
+
+
+class IdleUnknownError(BusyError):
+    """Nobody can tell whether requests are in work there. The text says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)

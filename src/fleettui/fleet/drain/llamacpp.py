@@ -14,6 +14,7 @@ from urllib.parse import quote
 from fleettui.decide.drain.sight import find_engine
 from fleettui.fleet.drain.engines import (
     BusyError,
+    IdleUnknownError,
     Journal,
     Landing,
     Note,
@@ -134,11 +135,13 @@ async def _check_idle(line: EngineLine, copy: SourceCopy) -> None:
     try:
         answer = await line.get(MODEL_METRICS + quote(copy.name, safe=""), timeout_s=ASK_S)
     except HttpFailure as failure:
-        raise BusyError(f"{where}: whether it is idle is not known: {failure.text}") from None
+        raise IdleUnknownError(f"{where}: whether it is idle is not known: {failure.text}") from None
     if answer.status != 200:
-        raise BusyError(f"{where}: whether it is idle is not known (no metrics: start it with --metrics)")
+        raise IdleUnknownError(
+            f"{where}: whether it is idle is not known (no metrics: start it with --metrics)"
+        )
     said = parse_metrics(answer.body)
     if isinstance(said.running, Unknown) or isinstance(said.waiting, Unknown):
-        raise BusyError(f"{where}: its metrics count no requests, so whether it is idle is not known")
+        raise IdleUnknownError(f"{where}: its metrics count no requests, so whether it is idle is not known")
     if said.running + said.waiting:
         raise BusyError(f"{where}: {said.running} running, {said.waiting} waiting")

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from fleettui.decide.drain.sight import find_engine
 from fleettui.fleet.drain.engines import (
     BusyError,
+    IdleUnknownError,
     Journal,
     Landing,
     Note,
@@ -91,7 +92,7 @@ class SwapUnloader:
             else count_others(machine, engine, machine.last_seen or 0)
         )
         if isinstance(others, Unknown):
-            raise BusyError(
+            raise IdleUnknownError(
                 f"{copy.name} on {copy.machine}: who is connected is not known, so neither whether it is idle"
             )
         if others:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 
 from fleettui.decide.drain.keep import count_resident
-from fleettui.decide.drain.progress import SETTLE_S
+from fleettui.decide.drain.progress import SETTLE_S, STOPPING_LIMIT_S
 from fleettui.decide.drain.sight import (
     Sight,
     find_cover,
@@ -16,6 +17,7 @@ from fleettui.decide.drain.sight import (
     presence_of,
     read_at,
     target_problem,
+    what_holds,
     work_of,
 )
 from fleettui.decide.drain.sources import find_copies
@@ -30,6 +32,10 @@ from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 
 Key = tuple[str, str, int, str]
+OFFLINE_S = 30.0
+"""A source that does not answer for so long is offline."""
+SILENT_S = 120.0
+"""An engine that does not answer for so long, on a machine that does, is waited for no more."""
 BACK_SHARE = 0.75
 """Of its VRAM; Ollama's own test of what a runner gave back."""
 _MIB = 1 << 20
@@ -43,6 +49,9 @@ class Observer:
     def __init__(self, room: DrainRoom, drain: Drain) -> None:
         self._room = room
         self.drain = drain
+        self._offline_since: float | None = None
+        self._stuck_since: float | None = None
+        """Since when nothing is left to do, and the machine does not show that it is empty."""
         self._absent: dict[Key, int] = {}
         self._first_absent: dict[Key, float] = {}
         self._marks: dict[str, float] = {}
@@ -59,6 +68,25 @@ class Observer:
         self.wants_news = False
         """Something is about to go: ask the machine soon."""
 
+    def is_offline(self, machine: MachineSnapshot | None) -> bool:
+        """Nobody has reached it for a while."""
+        if machine is not None and machine.link.state == "up":
+            self._offline_since = None
+            return False
+        self._offline_since = self._offline_since or time.monotonic()
+        return time.monotonic() - self._offline_since > OFFLINE_S
+
+    def what_holds_it_up(self, machine: MachineSnapshot, copies: Sequence[CopyProgress]) -> str:
+        """Why it is not empty though nothing is left to do, once that was waited for long enough: an engine
+        that says nothing, a copy that never stops. Empty: it is, or there is time."""
+        holder = "" if not all(copy.is_ended for copy in copies) else what_holds(machine)
+        if not holder:
+            self._stuck_since = None
+            return ""
+        self._stuck_since = self._stuck_since or time.monotonic()
+        limit_s = SILENT_S if isinstance(is_empty(machine), Unknown) else STOPPING_LIMIT_S
+        return holder if time.monotonic() - self._stuck_since > limit_s else ""
+
     def look(self, machine: MachineSnapshot, copies: Mapping[Key, CopyProgress], now: float) -> None:
         """Count what a new answer of an engine shows; an old one counts once."""
         fresh = set()
@@ -68,12 +96,12 @@ class Observer:
                 self._silent.setdefault(name, now)
             else:
                 self._silent.pop(name, None)
-            if mark is not None and mark > self._marks.get(name, 0.0):
+            if mark is not None and mark != self._marks.get(name):
                 self._marks[name] = mark
                 fresh.add(name)
         processes = machine.sources.get("processes")
         mark = None if processes is None else processes.read_at
-        if mark is not None and mark > self._marks.get("process:0", 0.0):
+        if mark is not None and mark != self._marks.get("process:0"):
             self._marks["process:0"] = mark
             fresh.add("process:0")
         for key, progress in copies.items():
@@ -98,7 +126,7 @@ class Observer:
             self._empty_marks = dict(self._marks)
             return
         engines = [f"{engine.kind}:{engine.port}" for engine in machine.engines]
-        if all(self._marks.get(name, 0.0) > self._empty_marks.get(name, 0.0) for name in engines):
+        if all(self._marks.get(name) != self._empty_marks.get(name) for name in engines):
             self.empty_polls += 1
             self._empty_marks = dict(self._marks)
         if not engines:

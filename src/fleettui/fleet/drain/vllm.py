@@ -7,7 +7,14 @@ Both break off what is in work, so only an idle server is stopped.
 from __future__ import annotations
 
 from fleettui.decide.drain.sight import find_engine
-from fleettui.fleet.drain.engines import BusyError, Journal, address_of_copy, endpoint_of, post
+from fleettui.fleet.drain.engines import (
+    BusyError,
+    IdleUnknownError,
+    Journal,
+    address_of_copy,
+    endpoint_of,
+    post,
+)
 from fleettui.fleet.drain.hooks import start_by_hook, stop_by_hook
 from fleettui.fleet.drain.words import DrainFleet
 from fleettui.fleet.engine_line import EngineLine
@@ -84,10 +91,10 @@ async def _check_idle(line: EngineLine, copy: SourceCopy) -> None:
     try:
         answer = await line.get(METRICS, timeout_s=ASK_S)
     except HttpFailure as failure:
-        raise BusyError(f"{where}: whether it is idle is not known: {failure.text}") from None
+        raise IdleUnknownError(f"{where}: whether it is idle is not known: {failure.text}") from None
     said = parse_metrics(answer.body)
     if answer.status != 200 or isinstance(said.running, Unknown) or isinstance(said.waiting, Unknown):
-        raise BusyError(f"{where}: its metrics count no requests, so whether it is idle is not known")
+        raise IdleUnknownError(f"{where}: its metrics count no requests, so whether it is idle is not known")
     if said.running + said.waiting:
         raise BusyError(f"{where}: {said.running} running, {said.waiting} waiting")
 

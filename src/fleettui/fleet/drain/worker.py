@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 from fleettui.decide.drain.progress import RELOADED, NextStep, end_of_drain, next_step
 from fleettui.fleet.drain.board import CopyBoard, Key
@@ -15,7 +16,7 @@ from fleettui.fleet.drain.book import WORKING
 from fleettui.fleet.drain.clients import who_is_connected
 from fleettui.fleet.drain.copy_task import CopyTask
 from fleettui.fleet.drain.lock import WorkLock
-from fleettui.fleet.drain.observing import Observer
+from fleettui.fleet.drain.observing import SILENT_S, Observer
 from fleettui.fleet.drain.replanning import plan_again
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError
@@ -28,10 +29,6 @@ log = logging.getLogger(__name__)
 LOOK_S = 1.0
 """Without news the flag, the journal and the clock are looked at this often."""
 GATHER_S = 0.05  # answers of several sources arrive together
-OFFLINE_S = 30.0
-"""A source that does not answer for so long is offline."""
-SILENT_S = 120.0
-"""An engine that does not answer for so long, on a machine that does, is waited for no more."""
 
 
 class DrainWorker:
@@ -48,7 +45,7 @@ class DrainWorker:
         self._turn: asyncio.Semaphore | None = None
         self._seen_seq = 0
         """Of the journal: entries that were read."""
-        self._offline_since: float | None = None
+        self._is_leaving = False
         self._has_news = asyncio.Event()
         self.is_over = asyncio.Event()
         """Nobody works on it here any more."""
@@ -69,7 +66,8 @@ class DrainWorker:
     async def close(self) -> None:
         """End here and let the next worker in; a load under way ends with its connection."""
         if self._task is not None:
-            self._task.cancel()
+            if not self._is_leaving:
+                self._task.cancel()
             await asyncio.wait([self._task])
 
     # -- life ---------------------------------------------------------------------------------------
@@ -103,6 +101,7 @@ class DrainWorker:
         await self._finish_tasks()
 
     async def _leave(self) -> None:
+        self._is_leaving = True
         for task in self._tasks.values():
             task.drop()
         self._tasks.clear()
@@ -116,7 +115,7 @@ class DrainWorker:
 
     def _lost_lock(self) -> None:
         """Somebody else works on it: nothing more is done here."""
-        if self._task is not None:
+        if self._task is not None and not self._is_leaving:
             self._task.cancel()
 
     async def _pause(self) -> None:
@@ -146,15 +145,21 @@ class DrainWorker:
         """Lines by observation."""
         stored = await self.room.book.load(self.machine)
         self._seen_seq = stored.journal[-1].seq if stored is not None and stored.journal else 0
-        plan = self._plan
+        plan, since = self._plan, time.monotonic()
         while plan is None:
             found = await self.room.plan((self.machine,), self.drain.options)
             plan = found[0] if found and not found[0].problem else None
             if plan is None:
                 if not await self._follow():
                     return False
-                if self._is_offline(self.room.fleet.find(self.machine)):
+                if self._observer.is_offline(self.room.fleet.find(self.machine)):
                     return not await self._end_offline()
+                if self.room.fleet.paused_at is not None:
+                    since = time.monotonic()
+                if found and time.monotonic() - since > SILENT_S:
+                    return not await self._end(
+                        "blocked", f"what is loaded there is not known: {found[0].problem}"
+                    )
                 self._has_news.clear()
                 await self._pause()
         self.board.fill(plan, self.drain.options, stored, is_anew=self._plan is not None)
@@ -205,7 +210,7 @@ class DrainWorker:
             return await self._end(
                 "blocked", f"deadline: not over after {deadline_s:.0f} s; nothing is forced"
             )
-        if self._is_offline(machine):
+        if self._observer.is_offline(machine):
             return await self._end_offline()
         if machine is None or machine.link.state != "up":
             return False
@@ -223,7 +228,8 @@ class DrainWorker:
             return await self._end(*ended)
         if self._observer.wants_news:
             room.service.poll_now(self.machine)
-        return False
+        holder = self._observer.what_holds_it_up(machine, board.progress)
+        return bool(holder) and await self._end("blocked", holder)
 
     async def _tell_pause(self) -> None:
         for key, progress in self.board.copies.items():
@@ -324,14 +330,6 @@ class DrainWorker:
         return self.room.book.entry(self.drain, step, copy, target, result, call)
 
     # -- ends ---------------------------------------------------------------------------------------
-
-    def _is_offline(self, machine: MachineSnapshot | None) -> bool:
-        now = self.room.now()
-        if machine is not None and machine.link.state == "up":
-            self._offline_since = None
-            return False
-        self._offline_since = self._offline_since or now
-        return now - self._offline_since > OFFLINE_S
 
     async def _end_offline(self) -> bool:
         for key, progress in self.board.copies.items():
