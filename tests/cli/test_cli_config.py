@@ -159,7 +159,7 @@ def test_schemas(cli: Cli) -> None:
     catalog = json.loads(cli("config", "schema", "catalog").stdout)
     assert list(catalog["properties"]) == ["engines", "models"]
     assert list(catalog["$defs"]["CatalogModelPart"]["properties"]) == [
-        "kind", "vram_gb", "min_cc", "engines", "context", "lora", "names",
+        "kind", "vram_gb", "min_cc", "engines", "context", "lora", "names", "keep", "num_ctx",
     ]  # fmt: skip
     roles = json.loads(cli("config", "schema", "roles").stdout)
     assert list(roles["$defs"]["NeedsPart"]["properties"]) == [
