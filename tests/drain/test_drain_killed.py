@@ -28,13 +28,16 @@ def prepare(arena: Arena) -> tuple[str, str]:
 def kill_at(fleet: DemoFleet, folder: Path, numbers: tuple[int, int], step: int) -> str:
     """A drain that is killed when that many steps are written down, and resumed; what went wrong."""
     arena = Arena(fleet, folder, *(f"gpu-{number:02d}" for number in numbers))
+    killed_at: list[str] = []
     try:
         source, target = prepare(arena)
         with Observer(fleet, arena.names, [SMALL, EMBEDDING]) as observer:
             drain = arena.drain(source)
             wait_until(lambda: len(arena.journal()) >= step or drain.process.poll() is not None, "a step")
+            ended = drain.process.poll()
             drain.kill()
             killed_at = arena.steps()
+            assert not ended, f"it ended by itself: {arena.told(drain)}"
             resumed = arena.start("drain", "status", source, "--follow")
             code = resumed.wait()
         observer.assert_never_without()
