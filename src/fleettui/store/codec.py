@@ -21,7 +21,6 @@ from fleettui.store.json_text import read_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from json import JSONEncoder
     from typing import Any
 
 _CLASSES: tuple[type, ...] = (
@@ -80,7 +79,7 @@ def _field_names(cls: Any) -> tuple[str, ...]:
 
 def _checksum() -> int:
     names = "".join(f"{cls.__name__}:{','.join(_field_names(cls))};" for cls in _CLASSES)
-    return crc32(f"8;{names}".encode())
+    return crc32(f"9;{names}".encode())
 
 
 FORMAT = _checksum()
@@ -165,7 +164,7 @@ def _maker(tag: int) -> Callable[[list[Any]], Any]:
 
 def encode(value: Any) -> str:
     """JSON text of a snapshot or any part of one."""
-    return _encoder().encode(value)
+    return _encoder()(value)
 
 
 def decode(text: str | bytes) -> Any:
@@ -217,11 +216,17 @@ def _to_json(value: Any) -> Any:
 
 
 @cache
-def _encoder() -> JSONEncoder:
+def _encoder() -> Callable[[Any], str]:
     """Made by whoever writes; a warm `--route` only reads."""
-    from json import JSONEncoder
+    from json import JSONEncoder, encoder
 
-    return JSONEncoder(check_circular=False, separators=(",", ":"), default=_to_json)
+    usual = JSONEncoder(check_circular=False, separators=(",", ":"), default=_to_json)
+    make = getattr(encoder, "c_make_encoder", None)
+    if make is None:  # not every Python has it
+        return usual.encode
+    # What JSONEncoder.encode does, but it makes this anew each time: as much as a short text itself takes.
+    to_json = make(None, usual.default, encoder.encode_basestring_ascii, None, ":", ",", False, False, True)
+    return lambda value: "".join(to_json(value, 0))
 
 
 class MachineEncoder:
@@ -246,7 +251,7 @@ class MachineEncoder:
         for index, value in enumerate(values):
             old, text = known[index]
             if value is not old:
-                text = _encoder().encode(value)
+                text = _encoder()(value)
                 known[index] = (value, text)
             texts.append(text)
         return ",".join(texts) + "]}"

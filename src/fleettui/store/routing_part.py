@@ -19,6 +19,7 @@ from fleettui.model.readings import (
     EngineTraits,
     InstalledModel,
     LoadedModel,
+    MemoryReading,
     ModelTraits,
     SystemReading,
 )
@@ -38,6 +39,7 @@ _A_GPU = DeclaredGpu("", NOT_READ)
 
 _machine_values = attrgetter("name", "role", "hostname", "port", "models", "tags", "disabled_gpus", "engines")
 _link_values = attrgetter("state", "stage", "error")
+_memory_values = attrgetter(*(name for name in MemoryReading.__slots__ if name != "details"))
 _status_values = attrgetter("state", "read_at", "since", "error")
 _card_values = attrgetter(
     "index", "total_mib", "free_mib", "utilisation_percent", "is_unified", "fault", "mig", "is_mig",
@@ -75,16 +77,15 @@ class RoutingEncoder:
 
     def encode(self, snapshot: MachineSnapshot) -> str:
         """Text of what routing reads of a machine."""
-        machine, gpu = snapshot.machine, snapshot.gpu
+        machine, gpu, memory = snapshot.machine, snapshot.gpu, snapshot.memory
         declared, engines = self._steady_texts(machine, snapshot.engines)
         moving = encode(
             (
-                _link_values(snapshot.link),
                 _flag_values(snapshot),
                 None
                 if gpu is None
                 else ([*map(_card_values, gpu.cards)], gpu.faults, gpu.problem, gpu.is_stale),
-                snapshot.memory,
+                None if memory is None else _memory_values(memory),
                 {
                     name: _status_values(status)
                     for name, status in snapshot.sources.items()
@@ -100,17 +101,21 @@ class RoutingEncoder:
         self._evidence.pop(name, None)
 
     def _evidence_text(self, snapshot: MachineSnapshot) -> str:
-        """How Ollama is set up, who is connected to engines, where copies lie: read rarely."""
+        """The link, how Ollama is set up, who is connected to engines, where copies lie, what there is to say
+        of memory: read rarely."""
         sockets, places, system = snapshot.sockets, snapshot.places, snapshot.system
-        made_of = (sockets, places, system, len(snapshot.engines))
+        details = None if snapshot.memory is None else snapshot.memory.details
+        made_of = (snapshot.link, sockets, places, system, details, len(snapshot.engines))
         known = self._evidence.get(snapshot.name)
         if known is not None and all(map(is_, known[0], made_of)):
             return known[1]
         text = encode(
             (
+                _link_values(snapshot.link),
                 None if system is None else _bare_settings(system.ollama),
                 _engine_ports(snapshot),
                 None if places is None else [*map(_place_values, places)],
+                details,
             )
         )
         self._evidence[snapshot.name] = (made_of, text)
@@ -144,8 +149,8 @@ def decode_for_routing(text: str) -> MachineSnapshot | None:
     """The machine snapshot of `encode_for_routing`'s text; None for any other."""
     values = decode(text)
     try:
-        (declared, gpu_count), engines, evidence, (link, flags, gpu, memory, sources) = values
-        return _snapshot(declared, gpu_count, link, flags, gpu, memory, evidence, engines, sources)
+        (declared, gpu_count), engines, evidence, (flags, gpu, memory, sources) = values
+        return _snapshot(declared, gpu_count, flags, gpu, memory, evidence, engines, sources)
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
 
@@ -153,7 +158,6 @@ def decode_for_routing(text: str) -> MachineSnapshot | None:
 def _snapshot(
     declared: Any,
     gpu_count: Any,
-    link: Any,
     flags: Any,
     gpu: Any,
     memory: Any,
@@ -163,7 +167,7 @@ def _snapshot(
 ) -> MachineSnapshot:
     name, role, hostname, port, models, tags, disabled_gpus, endpoints = declared
     trust, health, last_seen, maintenance, drain, seq = flags
-    settings, ports, places = evidence
+    link, settings, ports, places, details = evidence
     return MachineSnapshot(
         Machine(
             name,
@@ -179,7 +183,7 @@ def _snapshot(
         trust,
         LinkStatus(*link),
         None if gpu is None else _gpu(*gpu),
-        memory=memory,
+        memory=None if memory is None else _memory(details, *memory),
         sockets=None if ports is None else SocketsReading(tuple([ListeningPort(*port) for port in ports])),
         system=None if settings is None else SystemReading(ollama=_settings(*settings)),
         engines=tuple([_engine(*engine) for engine in engines]),
@@ -193,6 +197,12 @@ def _snapshot(
         drain=drain,
         seq=seq,
     )
+
+
+def _memory(
+    details: Any, total: Any, available: Any, swap: Any, free_swap: Any, is_low: Any, limits: Any
+) -> MemoryReading:
+    return MemoryReading(total, available, swap, free_swap, is_low, tuple(limits), details)
 
 
 def _engine_ports(snapshot: MachineSnapshot) -> list[Any] | None:
