@@ -215,6 +215,17 @@ def test_idle_copies_that_have_to_go_are_named() -> None:
     assert line.target.eta_s == round(10 * GIB / 1.5e9 + 2 + 5, 1)
 
 
+def test_what_is_evicted_and_resident_nowhere_else_is_told() -> None:
+    bora = host("bora", idle_phi(), disk=[QWEN], free=9)
+    assert plan(host("ada", copy_of()), bora).evicted_last == (PHI,)
+    assert plan(host("ada", copy_of()), bora, host("cleo", idle_phi())).evicted_last == ()
+    drained_too = plan_drains(
+        make_fleet(host("ada", copy_of()), bora, host("cleo", idle_phi())),
+        ("cleo", "ada"), NOTHING_KNOWN, DrainOptions(), NOW,
+    )  # fmt: skip
+    assert [item.evicted_last for item in drained_too] == [(), ()], "bora's copy covers cleo's: it stays"
+
+
 def test_a_machine_without_an_eviction_goes_before_one_with_more_room() -> None:
     evicts = host("bora", idle_phi(), disk=[QWEN], free=9, gpus=1)
     line = only(plan(host("ada", copy_of()), evicts, host("zoe", disk=[QWEN], free=13)))

@@ -27,7 +27,8 @@ from fleettui.model.route import Eviction, RejectCode, RejectedMachine, Rejectio
 from fleettui.model.snapshot import DrainFlag
 from fleettui.model.unknown import Maybe, Unknown
 from fleettui.view.cells import Cells, text_of, width_of
-from fleettui.view.drain_document import preview_document, status_document
+from fleettui.view.drain_document import plan_document, preview_document, status_document
+from fleettui.view.drain_page import preview_notes
 from fleettui.view.drain_status import ended_text, journal_lines, moved_text, progress_text, status_lines
 from fleettui.view.drain_text import consequence_text, preview_lines, refused_text, rejected_text
 
@@ -167,6 +168,14 @@ def test_what_needs_the_operators_word() -> None:
     worse = replace(PLAN, copies=(replace(PLAN.copies[1], drain_class="degraded"),))
     assert consequence_text(worse, DrainOptions()).endswith("; 1 left, which blocks the drain")
     assert consequence_text(worse, DrainOptions(accept_degraded=True)).endswith("; 1 copy moved")
+
+
+def test_what_other_machines_lose_stands_above_the_lines() -> None:
+    plan = replace(PLAN, evicted_last=("phi4",))
+    said = "evicted for it, and then resident nowhere: phi4"
+    assert shown(preview_lines(plan, "PSU swap", NOW, 140))[2] == said
+    assert (said, "warn") in preview_notes([plan])
+    assert plan_document(plan, DrainOptions(), NOW)["evicted_last"] == ["phi4"]
 
 
 def test_the_preview_as_a_document() -> None:

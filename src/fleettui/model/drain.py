@@ -163,6 +163,8 @@ class DrainPlan:
     """Every packing was tried; False: the best that was found in bounded time."""
     problem: str = ""
     """Why nobody knows what is loaded there now: offline, stale, an engine that does not answer."""
+    evicted_last: tuple[str, ...] = ()
+    """Idle copies that go on targets for what is loaded there, and are resident nowhere else then."""
 
     def of_class(self, *classes: DrainClass) -> tuple[PlannedCopy, ...]:
         """Lines of these classes."""

@@ -48,6 +48,7 @@ def plan_document(plan: DrainPlan, options: DrainOptions, now: float) -> Documen
         "seconds": rounded(plan.seconds),
         "targets": plan.targets,
         "no_copy_left": [line.copy.name for line in plan.copies if line.is_lost],
+        "evicted_last": list(plan.evicted_last),
         "refused": sorted({line.drain_class for line in plan.refused(options)}),
         "exact": plan.is_exact,
         "problem": plan.problem or None,

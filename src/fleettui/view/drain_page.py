@@ -21,6 +21,7 @@ from fleettui.view.drain_rows import is_allowed, is_skipped
 from fleettui.view.drain_status import DRAIN_TONES, seconds_left
 from fleettui.view.drain_text import (
     copy_name,
+    evicted_text,
     excluded_text,
     line_sentences,
     refused_text,
@@ -114,6 +115,9 @@ def preview_notes(plans: Sequence[DrainPlan]) -> list[tuple[str, Tone]]:
     if lost:
         words = "copy ends" if len(lost) == 1 else "copies end"
         notes.append((f"{len(lost)} {words} with no resident copy anywhere: {', '.join(lost)}", "bad"))
+    evicted = dict.fromkeys(name for plan in plans for name in plan.evicted_last)
+    if evicted:
+        notes.append((evicted_text(evicted), "warn"))
     mine = {plan.machine for plan in plans}  # that they are no targets goes without saying
     excluded = {item.machine: item for plan in plans for item in plan.excluded if item.machine not in mine}
     if excluded:

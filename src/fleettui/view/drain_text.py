@@ -91,6 +91,8 @@ def _facts(plan: DrainPlan, now: float | None, total: int) -> list[Cells]:
         word = "copy ends" if len(lost) == 1 else "copies end"
         text = f"{len(lost)} {word} with no resident copy anywhere: {', '.join(lost)}"
         lines += wrapped_lines(text, total, "bad")
+    if plan.evicted_last:
+        lines += wrapped_lines(evicted_text(plan.evicted_last), total, "warn")
     if plan.excluded:
         lines += wrapped_lines(f"excluded: {excluded_text(plan.excluded)}", total, "dim")
     notes = []
@@ -101,6 +103,11 @@ def _facts(plan: DrainPlan, now: float | None, total: int) -> list[Cells]:
     if notes:
         lines += wrapped_lines(", ".join(notes), total, "dim")
     return lines
+
+
+def evicted_text(names: Iterable[str]) -> str:
+    """What other machines lose by the loads."""
+    return f"evicted for it, and then resident nowhere: {', '.join(map(clean, names))}"
 
 
 def excluded_text(excluded: Iterable[RejectedMachine]) -> str:

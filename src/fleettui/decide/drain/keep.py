@@ -1,22 +1,28 @@
-"""How many copies the catalog wants to stay resident, and how many do."""
+"""How many copies of a model stay resident: those that the catalog wants, and those that are evicted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fleettui.decide.drain.sight import holds_memory, is_out_of_service, is_same_model, lists_now
 from fleettui.model.catalog import Catalog
-from fleettui.model.drain import SourceCopy
+from fleettui.model.drain import LOADING_CLASSES, PlannedCopy, SourceCopy
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import Unknown
 
 
-def count_resident(fleet: FleetSnapshot, copy: SourceCopy, catalog: Catalog) -> int:
+def count_resident(
+    fleet: FleetSnapshot, copy: SourceCopy, catalog: Catalog, without: frozenset[str] = frozenset()
+) -> int:
     """Copies of the model, on any engine, beside this machine's: loaded, on machines in service that answer.
 
-    A copy may be unloaded while that is no less than `keep` of its model.
+    A copy may be unloaded while that is no less than `keep` of its model. `without`: machines that are not
+    counted either.
     """
     count = 0
     for machine in fleet.machines:
-        if machine.machine.name == copy.machine or is_out_of_service(machine):
+        name = machine.machine.name
+        if name == copy.machine or name in without or is_out_of_service(machine):
             continue
         for engine in machine.engines:
             if isinstance(engine.loaded, Unknown) or not lists_now(machine, engine):
@@ -26,3 +32,31 @@ def count_resident(fleet: FleetSnapshot, copy: SourceCopy, catalog: Catalog) -> 
                 for there in engine.loaded
             ])  # fmt: skip
     return count
+
+
+def evicted_last(
+    fleet: FleetSnapshot, lines: Iterable[PlannedCopy], sources: frozenset[str]
+) -> dict[str, tuple[str, ...]]:
+    """By machine that is drained: idle copies that go for its copies, and are resident nowhere else then."""
+    loads = [line for line in lines if line.drain_class in LOADING_CLASSES]
+    going: dict[str, set[str]] = {}
+    found: dict[str, dict[str, SourceCopy]] = {}
+    for line in loads:
+        target = line.target
+        if target is None:
+            continue
+        for item in target.evicts:
+            going.setdefault(item.model, set()).add(target.machine)
+            copy = SourceCopy(target.machine, target.engine, target.port, item.model)
+            found.setdefault(line.copy.machine, {}).setdefault(item.model, copy)
+    moved = {line.copy.name for line in loads}
+    lost = {}
+    for machine, copies in found.items():
+        names = [
+            name
+            for name, copy in copies.items()
+            if name not in moved and not count_resident(fleet, copy, fleet.catalog, sources | going[name])
+        ]
+        if names:
+            lost[machine] = tuple(names)
+    return lost

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fleettui.decide.drain.bay import Bay, Placed, place
 from fleettui.decide.drain.choices import Choice, Choices
-from fleettui.decide.drain.keep import count_resident
+from fleettui.decide.drain.keep import count_resident, evicted_last
 from fleettui.decide.drain.lines import covered_line, loading_line, lost_line, unmanaged_line
 from fleettui.decide.drain.packing import Item, Packing, pack
 from fleettui.decide.drain.sight import is_same_model
@@ -47,6 +47,7 @@ def plan_drains(
     found = [item for snapshot in snapshots for item in find_copies(snapshot)]
     planner = _Planner(fleet, frozenset(names), knowledge, options, now)
     lines, seconds, is_exact = planner.plan(found)
+    evicted = evicted_last(fleet, lines, frozenset(names))
     plans = []
     for snapshot in snapshots:
         name = snapshot.machine.name
@@ -67,6 +68,7 @@ def plan_drains(
                 fleet.taken_at,
                 is_exact,
                 source_problem(fleet, snapshot, now),
+                evicted.get(name, ()),
             )
         )
     return tuple(plans)
