@@ -344,3 +344,72 @@ async def test_a_clock_that_is_set_back_holds_nothing_up(desks: Desks, tmp_path:
     status = await ended(desk)
     assert status is not None
     assert status.drain.state == "drained"
+
+
+async def test_what_a_failed_probe_leaves_on_a_target_goes_again(desks: Desks) -> None:
+    """And what went for it is told, though the copy was not kept."""
+    ada, bora = Ollama("ada", MODEL), Ollama("bora", "phi4:14b")
+
+    def answer(asked: dict[str, Any]) -> int | None:
+        bora.loaded.pop("phi4:14b", None)
+        return 500 if asked.get("prompt") else None
+
+    bora.before_answer = answer
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", replace(OPTIONS, probes=True))
+    status = await ended(desk)
+    assert status is not None
+    assert status.drain.state == "failed"
+    assert (set(ada.loaded), set(bora.loaded)) == ({MODEL}, set())
+    told = {entry.step: entry for entry in status.journal}
+    assert told["vanished"].result == f"bora: phi4:14b went for {MODEL}, which nobody announced"
+    assert '"keep_alive": 0' in told["unload_again"].call
+
+
+async def test_what_cards_do_not_bear_out_is_taken_back(desks: Desks) -> None:
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    bora.changes = {"gpu": bora.snapshot().gpu}  # whatever is loaded there
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    status = await ended(desk)
+    assert status is not None
+    assert (status.drain.state, set(ada.loaded), set(bora.loaded)) == ("failed", {MODEL}, set())
+
+
+async def test_a_load_under_way_is_given_up_when_all_comes_back(desks: Desks) -> None:
+    """Nobody would move back what is there only after the question what was moved."""
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    blocks = asyncio.Event()
+
+    async def never(asked: dict[str, Any]) -> None:
+        await blocks.wait()
+
+    bora.before_answer = never
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: bora.sent)
+    worker = desk._workers["ada"]
+    await desk.undrain("ada", returns=True)
+    await asyncio.wait_for(worker.is_over.wait(), LIMIT_S)
+    assert (set(ada.loaded), set(bora.loaded)) == ({MODEL}, set())
+
+
+async def test_a_new_drain_ends_the_way_back_of_the_last_one(desks: Desks) -> None:
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    desk = desks(ada, bora)
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await ended(desk)
+    blocks = asyncio.Event()
+
+    async def never(asked: dict[str, Any]) -> None:
+        await blocks.wait()
+
+    ada.before_answer = never
+    await desk.undrain("ada", returns=True)
+    await until(lambda: ada.sent[1:])
+    work = desk._returns["ada"]
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    assert work.is_over.is_set()
+    assert [copy.state for copy in work.copies] == ["failed"]
+    status = await ended(desk)
+    assert (status is not None and status.drain.state, set(bora.loaded)) == ("drained", {MODEL})

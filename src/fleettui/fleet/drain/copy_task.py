@@ -88,14 +88,19 @@ class CopyTask:
         try:
             loaded = await self._load.run(lambda: self._change("verifying"))
         except TargetRefused as error:
+            self._stop_target(target, error.vanished)
             worker.board.refuse_target(key, target, str(error), is_failure=error.is_failure)
             return
-        if loaded.vanished:
-            text = f"{target}: {', '.join(loaded.vanished)} went for {key[3]}, which nobody announced"
-            worker.room.stopped[target] = text
-            self.step("vanished", target=target, result=text)
+        self._stop_target(target, loaded.vanished)
         self.step("switched", target=target)
         self._change("switched", f"{target} serves it: {loaded.text}", target=target, is_moved=True)
+
+    def _stop_target(self, target: str, vanished: tuple[str, ...]) -> None:
+        """Nothing more is loaded where copies went that nobody had announced."""
+        if vanished:
+            text = f"{target}: {', '.join(vanished)} went for {self._key[3]}, which nobody announced"
+            self._worker.room.stopped[target] = text
+            self.step("vanished", target=target, result=text)
 
     def _change(
         self, state: CopyState, text: str = "", target: str | None = None, *, is_moved: bool | None = None

@@ -23,6 +23,7 @@ from fleettui.fleet.drain.engines import (
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.engine_line import EngineLine, address_of
 from fleettui.model.drain import LOADING_CLASSES, DrainOptions, PlannedCopy
+from fleettui.model.names import canonical_name
 from fleettui.model.readings import LoadedModel
 from fleettui.model.record import dataclass, replace
 from fleettui.model.route import RouteCandidate
@@ -46,9 +47,11 @@ class TargetRefused(Exception):
     """The copy was not loaded there, and the next target may be tried. `is_failure`: the target failed, so
     that it counts; else it only changed since it was planned."""
 
-    def __init__(self, text: str, *, is_failure: bool) -> None:
+    def __init__(self, text: str, *, is_failure: bool, vanished: tuple[str, ...] = ()) -> None:
         super().__init__(text)
         self.is_failure = is_failure
+        self.vanished = vanished
+        """Copies on the target that went for it without having been announced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +97,49 @@ class CopyLoad:
             landing = await loader.run(self._journal.note)
         except StepError as error:
             self._journal.step("load", target=target.machine, result=str(error))
-            raise TargetRefused(str(error), is_failure=True) from None
+            raise await self._take_back(str(error), before) from None
         self._journal.step("loaded", target=target.machine, result=landing.text)
         note_verifying()
-        await self._verify(landing.copy, before)
+        lacks = self._find_lack(landing.copy)
+        if lacks:
+            self._journal.step("degraded", target=target.machine, result=lacks)
+            raise await self._take_back(lacks, before)
         await self._keep_measured(loader)
-        announced = tuple([eviction.model for eviction in target.evicts])
-        lost = ollama.vanished(before, landing.listed, announced, room.now())
-        if self._options.probes:
-            await self._probe()
+        try:
+            if self._options.probes:
+                await self._probe()
+        except StepError as error:
+            raise await self._take_back(str(error), before) from None
         self._journal.step("verified", target=target.machine, result=landing.text)
-        return Loaded(landing.text, lost)
+        return Loaded(landing.text, self._vanished(before, landing.listed))
+
+    def _vanished(self, before: tuple[LoadedModel, ...], listed: tuple[LoadedModel, ...]) -> tuple[str, ...]:
+        announced = tuple([eviction.model for eviction in self._target.evicts])
+        return ollama.vanished(before, listed, announced, self._room.now())
+
+    async def _take_back(self, why: str, before: tuple[LoadedModel, ...]) -> TargetRefused:
+        """What landed and is not wanted goes again, where it was not there before; what went for it is told.
+        The refusal to raise."""
+        name, model = self._target.machine, self._target.model
+        try:
+            listed = await list_now(self._room.service, address_of(self._target))
+        except StepError as error:
+            self._journal.step("left", target=name, result=f"{model} may be loaded there by now: {error}")
+            return TargetRefused(f"{why}; {model} may be loaded on {name} by now", is_failure=True)
+        lost = self._vanished(before, listed)
+        names = [item.name for item in listed if canonical_name(item.name) == canonical_name(model)]
+        if self._target.engine == "ollama" and not self._is_given_up:
+            for landed in {*names} - {item.name for item in before}:
+                await self._unload_again(landed)
+        return TargetRefused(why, is_failure=True, vanished=lost)
+
+    async def _unload_again(self, landed: str) -> None:
+        line, name = EngineLine(self._room.service, address_of(self._target)), self._target.machine
+        call = lambda sent: self._journal.step("unload_again", target=name, call=sent)  # noqa: E731
+        try:
+            await ollama.unload_model(line, landed, call)
+        except StepError as error:
+            self._journal.step("unload_again", target=name, result=str(error))
 
     async def _look_again(self) -> None:
         """The plan is of a while ago: is there still room, and would nothing more have to go?"""
@@ -136,41 +171,26 @@ class CopyLoad:
         except StepError as error:
             raise TargetRefused(str(error), is_failure=True) from None
 
-    async def _verify(self, landed: LoadedModel, before: tuple[LoadedModel, ...]) -> None:
-        """What landed is what was planned; else it goes again, where it was not there before."""
+    def _find_lack(self, landed: LoadedModel) -> str:
+        """What is not as planned of the copy that landed; empty: nothing."""
         copy, name = self._line.copy, self._target.machine
         lacks = ""
         if not is_same_model(copy, landed, self._room.fleet.catalog):
             lacks = "it has other weights there"
-        planned = planned_context(self._line, name)
-        lacks = lacks or shortfall_of(copy, landed, self._options, planned)
-        if not lacks:
-            return
-        text = f"{copy.name} on {name}: {lacks}"
-        self._journal.step("degraded", target=name, result=text)
-        if self._target.engine == "ollama" and all(item.name != landed.name for item in before):
-            line = EngineLine(self._room.service, address_of(self._target))
-            call = lambda sent: self._journal.step("unload_again", target=name, call=sent)  # noqa: E731
-            try:
-                await ollama.unload_model(line, landed.name, call)
-            except StepError as error:
-                self._journal.step("unload_again", target=name, result=str(error))
-        raise TargetRefused(text, is_failure=True)
+        lacks = lacks or shortfall_of(copy, landed, self._options, planned_context(self._line, name))
+        return f"{copy.name} on {name}: {lacks}" if lacks else ""
 
     async def _keep_measured(self, loader: Loader) -> None:
         if isinstance(loader, ollama.OllamaLoad) and loader.warmed is not None:
             self._room.spawn(self._room.book.keep_measured(loader.warmed))
 
     async def _probe(self) -> None:
-        """One token, where the model generates any."""
+        """One token, where the model generates any. Raises StepError."""
         if self._target.engine != "ollama":
             return
         line, name = EngineLine(self._room.service, address_of(self._target)), self._target.machine
         call = lambda sent: self._journal.step("probe", target=name, call=sent)  # noqa: E731
-        try:
-            await ollama.probe(line, self._target.model, self._line.num_ctx, call)
-        except StepError as error:
-            raise TargetRefused(str(error), is_failure=True) from None
+        await ollama.probe(line, self._target.model, self._line.num_ctx, call)
 
 
 def _rank(line: PlannedCopy) -> int:

@@ -337,7 +337,9 @@ class DrainDesk:
         worker = self._workers.pop(name, None)
         if worker is not None:
             await worker.close()
-        self._returns.pop(name, None)
+        work = self._returns.pop(name, None)
+        if work is not None:
+            await work.close()
 
     def _work_on(self, drain: Drain, plan: DrainPlan | None) -> None:
         from fleettui.fleet.drain.worker import DrainWorker

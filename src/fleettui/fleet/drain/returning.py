@@ -69,14 +69,23 @@ class CopyReturn:
                 await self._bring_back(progress)
         except DrainError as error:
             self._room.error = error.text
+            self._give_up(error.text)
         except asyncio.CancelledError:
+            self._give_up("broken off: it stays where it is")
             raise
         except Exception:
             log.exception("the return to %s ended with a defect", self._drain.machine)
+            self._give_up("internal error of fleettui; its log file says more")
         finally:
             await self._room.settle()
             self.is_over.set()
             self._room.on_change(self._drain.machine)
+
+    def _give_up(self, text: str) -> None:
+        """What is not back by now is told as that."""
+        for copy in self._copies.values():
+            if not copy.is_ended and copy.state != "switched":
+                self.change(copy, "failed", text)
 
     async def _bring_back(self, progress: CopyProgress) -> None:
         """One copy: a move from where the drain had put it, to this machine alone."""

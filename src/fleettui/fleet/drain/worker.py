@@ -188,7 +188,7 @@ class DrainWorker:
             if entry.seq <= self._seen_seq:
                 continue
             self._seen_seq = entry.seq
-            if entry.step == "cancelled" and entry.result == "now":
+            if (entry.step, entry.result) in (("cancelled", "now"), ("undrained", "returns")):
                 for task in self._tasks.values():
                     task.abort()
             if entry.step == "skip":
