@@ -269,6 +269,13 @@ def test_a_drained_machine_that_is_watched_is_safe_for_as_long() -> None:
     assert "safe" not in "\n".join(shown(status_lines(DrainStatus(drained), NOW, 110, utc_offset_s=0)))
 
 
+def test_why_a_target_failed_is_said_once() -> None:
+    why = "bora was not loaded: the load was given up"
+    waiting = progress("x", "move", "pending", target="bora", text=why, failures=(why,))
+    lines = shown(status_lines(DrainStatus(DRAIN, (waiting,)), NOW, 110, utc_offset_s=0))
+    assert sum(why in line for line in lines) == 1
+
+
 def test_lines_of_a_log() -> None:
     told = [progress_text("ada", copy) for copy in STATUS.copies]
     assert told == [

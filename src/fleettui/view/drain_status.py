@@ -153,7 +153,8 @@ def copy_lines(copies: Sequence[CopyProgress], now: float, total: int) -> list[C
         tone = STATE_TONES.get(copy.state, "plain")
         start = head_width if is_beside else _INDENT
         texts = [(part, tone) for part in wrap(state_text(copy, now), total - start)]
-        told = [copy.text, *(() if copy.state == "failed" else copy.failures)]
+        failures = () if copy.state == "failed" else dict.fromkeys(copy.failures)
+        told = [copy.text, *(text for text in failures if text not in copy.text)]
         dim: Tone = "dim"
         texts += [(part, dim) for text in told if text for part in wrap(clean(text), total - start)]
         if not is_beside:
