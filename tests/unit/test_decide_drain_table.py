@@ -226,6 +226,16 @@ def test_what_is_evicted_and_resident_nowhere_else_is_told() -> None:
     assert [item.evicted_last for item in drained_too] == [(), ()], "bora's copy covers cleo's: it stays"
 
 
+def test_files_on_a_machine_that_is_drained_too_make_it_a_last_copy() -> None:
+    plans = plan_drains(
+        make_fleet(host("ada", copy_of()), host("bora", disk=[QWEN])), ("ada", "bora"),
+        NOTHING_KNOWN, DrainOptions(), NOW,
+    )  # fmt: skip
+    line = only(plans[0])
+    assert (line.drain_class, line.cold_on) == ("last_copy", ("bora",))
+    assert line.text == "will be cold on bora (out of service now)"
+
+
 def test_a_machine_without_an_eviction_goes_before_one_with_more_room() -> None:
     evicts = host("bora", idle_phi(), disk=[QWEN], free=9, gpus=1)
     line = only(plan(host("ada", copy_of()), evicts, host("zoe", disk=[QWEN], free=13)))

@@ -308,10 +308,11 @@ class _Planner:
         if names:
             return tuple(names), ""
         out = []
-        for item in self.excluded:
-            snapshot = self.fleet.find(item.machine)
+        together = self.sources - {choices.found.copy.machine}
+        for machine in sorted({*(item.machine for item in self.excluded), *together}, key=natural_key):
+            snapshot = self.fleet.find(machine)
             if snapshot is not None and choices.lies_on(snapshot):
-                out.append(item.machine)
+                out.append(machine)
         return tuple(out), "out of service now" if out else ""
 
     def _followed(self, choices: Choices, leader: Choices, line: PlannedCopy) -> PlannedCopy:
