@@ -192,6 +192,14 @@ def test_what_changed_between_runs_is_one_event_once_the_machine_is_read() -> No
     assert run.see(4, copies(machine=ASKED), make_snapshot("bora")) != []
 
 
+def test_what_a_short_run_told_of_the_time_between_is_not_told_again() -> None:
+    first = Run(past(copies(BIG)))
+    assert len(first.see(2, copies(SMALL))) == 1
+    second = Run(past(copies(BIG), events=first.told))
+    assert second.see(9, copies(SMALL)) == []
+    assert len(Run(past(copies(BIG), events=first.told)).see(9, copies())) == 1, "something else"
+
+
 def test_a_machine_that_cannot_be_read_is_compared_after_a_while() -> None:
     run = Run(past(copies(BIG)))
     unknown = make_snapshot(health="unknown", trust="pending", link=LinkStatus())

@@ -203,6 +203,7 @@ class EventLog:
         return trust_events(decisions_of(self._looked_at, table.decisions), table.decisions, now)
 
     def _tell(self, events: Sequence[Event]) -> None:
+        events = [event for event in events if not self._is_told_already(event)]
         if not events:
             return
         told = [self._keep(event) for event in events]
@@ -214,6 +215,11 @@ class EventLog:
                 subscriber(tuple(told))
             except Exception:
                 log.exception("a subscriber of events failed")
+
+    def _is_told_already(self, event: Event) -> bool:
+        """Short runs leave no snapshot, so each of them finds the same since somebody looked."""
+        earlier = self._recent.get(_identity(event)) if event.kind == "unseen" else None
+        return earlier is not None and earlier.text == event.text
 
     def _keep(self, event: Event) -> Event:
         """The event as it is told: with the one that it repeats, if it does."""
