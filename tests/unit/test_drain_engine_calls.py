@@ -22,6 +22,7 @@ from fleettui.model.readings import EngineTraits
 from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.net.link import CommandAnswer, HttpAnswer
+from fleettui.probes.clean import hide_secrets
 from fleettui.probes.socket_peers import ITSELF, PEERS_COMMAND, parse_peers
 
 MODEL = "qwen3:8b"
@@ -245,3 +246,40 @@ async def test_who_loaded_a_model_again_is_named() -> None:
     assert service.commands == [PEERS_COMMAND]
     service.command_answer = CommandAnswer(127, None, b"", b"refused")
     assert await who_is_connected(service, COPY) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "metrics"),
+    [
+        ("llamacpp", b"llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\n"),
+        (
+            "sglang",
+            b'sglang:num_running_reqs{model="m"} 1.0\nsglang:num_queue_reqs{model="m"} 0.0\n',
+        ),
+    ],
+)
+async def test_a_command_stops_no_server_that_counts_requests_this_moment(kind: Any, metrics: bytes) -> None:
+    """What the last poll saw is seconds old."""
+    copy = SourceCopy("ada", kind, 8000, MODEL)
+    service = Machine(with_engine(kind, stop="systemctl --user stop it", traits=EngineTraits()))
+    service.answers = {"/v1/models": {"data": [{"id": MODEL}]}, "/metrics": metrics, "/slots": (501, {})}
+    with pytest.raises(BusyError, match="1 running"):
+        await unloader_of(kind).unload(service, copy, lambda _: None)
+    assert service.commands == []
+    service.answers["/metrics"] = metrics.replace(b" 1", b" 0", 1)
+    await unloader_of(kind).unload(service, copy, lambda _: None)
+    assert service.commands == ["systemctl --user stop it"]
+
+
+async def test_no_secret_of_a_command_is_written_down() -> None:
+    command = "docker run -e HF_TOKEN=hf_abc vllm --api-key sk-1 --port 8000"
+    service, calls = Machine(with_engine("vllm", stop=command)), []
+    service.command_answer = CommandAnswer(1, None, b"", b"Authorization: Bearer sk-1 refused")
+    with pytest.raises(StepError) as failed:
+        await stop_by_hook(service, SourceCopy("ada", "vllm", 8000, MODEL), calls.append)
+    assert calls == ["ssh ada docker run -e HF_TOKEN=… vllm --api-key … --port 8000"]
+    assert service.commands == [command]
+    assert "sk-1" not in str(failed.value)
+    assert hide_secrets("git clone https://mia:pw@host/x --tokens --port 1") == (
+        "git clone https://mia:…@host/x --tokens --port 1"
+    )

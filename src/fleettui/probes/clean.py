@@ -39,6 +39,17 @@ def clean_word(text: str) -> str:
     return clean_text(text)
 
 
+_SECRET = re.compile(
+    r"(?i)([\w.-]*(?:api[_-]?key|token|secret|passw|credential)[\w.-]*(?:=|:\s*|\s+)|bearer\s+|://[^\s/@:]*:)"
+    r"(?!-)[^\s@'\"]+"
+)
+
+
+def hide_secrets(command: str) -> str:
+    """A command line as it may be kept and shown: values of keys, tokens and passwords become `…`."""
+    return _SECRET.sub(r"\1…", command)
+
+
 def clean_excerpt(raw: bytes, limit: int = 400) -> str:
     """Several lines as one, joined by ` / `; for banners and error texts."""
     lines = (clean_text(line, limit) for line in raw[: limit * 8].splitlines())

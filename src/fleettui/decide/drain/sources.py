@@ -13,6 +13,7 @@ from fleettui.model.record import dataclass
 from fleettui.model.route import RouteQuery
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Unknown
+from fleettui.probes.clean import hide_secrets
 
 MOVABLE = frozenset({"ollama", "llamacpp", "llamaswap"})
 """Engines that load a model when they are told to; of llama.cpp a router only."""
@@ -134,7 +135,7 @@ def _process_words(process: GpuProcess) -> str:
     """`pid 4711 of mia: vllm serve Qwen/Qwen2-VL --port 8001`."""
     user = "" if isinstance(process.user, Unknown) else f" of {process.user}"
     command = process.name if isinstance(process.command, Unknown) else process.command
-    return f"pid {process.pid}{user}: {command[:_MOST_COMMAND]}"
+    return f"pid {process.pid}{user}: {hide_secrets(command)[:_MOST_COMMAND]}"
 
 
 def source_problem(fleet: FleetSnapshot, snapshot: MachineSnapshot, now: float) -> str:

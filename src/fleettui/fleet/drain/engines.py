@@ -10,6 +10,7 @@ from fleettui.decide.drain.sight import Cover, find_engine, holds_memory
 from fleettui.fleet.drain.words import DrainFleet
 from fleettui.fleet.engine_line import EngineAddress, EngineLine
 from fleettui.fleet.warm_up import ASK_S
+from fleettui.model.busy import find_busy_signs
 from fleettui.model.drain import PlannedCopy, SourceCopy
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.machine import EngineEndpoint
@@ -104,6 +105,26 @@ async def list_now(fleet: DrainFleet, address: EngineAddress) -> tuple[LoadedMod
         )
         raise StepError(f"{address.shown}: what is loaded is not known: {why}")
     return tuple(filter(holds_memory, reading.loaded))
+
+
+async def check_counted(fleet: DrainFleet, copy: SourceCopy) -> None:
+    """Raises BusyError where its engine counts requests in work this moment, IdleUnknownError where it does
+    not answer. One that counts nothing is judged by its connections, as polls see them."""
+    probe, line = PROBES[address_of_copy(copy).kind], EngineLine(fleet, address_of_copy(copy))
+    machine = fleet.snapshot.find(copy.machine)
+    answers: dict[str, HttpAnswer] = {}
+    for item in probe.questions:
+        if item.is_vital or item.counts_load:
+            try:
+                answers[item.path] = await line.get(item.path, timeout_s=ASK_S)
+            except HttpFailure as failure:
+                where = f"{copy.name} on {copy.machine}"
+                raise IdleUnknownError(f"{where}: whether it is idle is not known: {failure.text}") from None
+    reading = probe.read_answers(copy.port, answers, find_engine(machine, copy.engine, copy.port))
+    signs = () if machine is None else find_busy_signs(machine, reading, None, machine.last_seen or 0.0)
+    counted = [sign.text for sign in signs if sign.code in ("running", "waiting")]
+    if counted:
+        raise BusyError(f"{copy.name} on {copy.machine}: {', '.join(counted)}")
 
 
 async def post(line: EngineLine, path: str, body: Mapping[str, object], limit_s: float) -> HttpAnswer:

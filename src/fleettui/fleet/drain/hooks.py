@@ -13,7 +13,7 @@ from fleettui.fleet.drain.words import DrainFleet
 from fleettui.model.drain import SourceCopy
 from fleettui.net.errors import LinkError
 from fleettui.net.link import CommandAnswer, Link
-from fleettui.probes.clean import clean_text
+from fleettui.probes.clean import clean_text, hide_secrets
 
 HOOK_LIMIT_S = 600.0
 _SAID_LIMIT = 200
@@ -39,25 +39,25 @@ async def start_by_hook(fleet: DrainFleet, copy: SourceCopy, journal: Journal) -
 
 async def run_hook(fleet: DrainFleet, machine: str, command: str, journal: Journal) -> None:
     """Run one command to its end. Raises StepError where it fails, hangs, or nobody is connected."""
-    link = _link_to(fleet, machine)
-    journal(f"ssh {machine} {command}")
+    link, shown = _link_to(fleet, machine), hide_secrets(command)
+    journal(f"ssh {machine} {shown}")
     try:
         async with asyncio.timeout(HOOK_LIMIT_S):
             answer = await link.run_command(command)
     except TimeoutError:
-        raise StepError(f"{machine}: `{command}` has not ended within {HOOK_LIMIT_S:.0f} s") from None
+        raise StepError(f"{machine}: `{shown}` has not ended within {HOOK_LIMIT_S:.0f} s") from None
     except LinkError as error:
-        raise StepError(f"{machine}: `{command}` was not run: {error.text}") from None
+        raise StepError(f"{machine}: `{shown}` was not run: {error.text}") from None
     if answer is None:
-        raise StepError(f"{machine}: the connection ended while `{command}` ran")
+        raise StepError(f"{machine}: the connection ended while `{shown}` ran")
     if answer.exit_code != 0:
-        raise StepError(f"{machine}: `{command}` ended with {_ending(answer)}")
+        raise StepError(f"{machine}: `{shown}` ended with {_ending(answer)}")
 
 
 def _ending(answer: CommandAnswer) -> str:
     said = clean_text((answer.stderr or answer.stdout).decode("utf-8", "replace"), _SAID_LIMIT).strip()
     how = f"signal {answer.signal}" if answer.signal else f"exit code {answer.exit_code}"
-    return f"{how}: {said}" if said else how
+    return f"{how}: {hide_secrets(said)}" if said else how
 
 
 def _link_to(fleet: DrainFleet, machine: str) -> Link:

@@ -20,6 +20,7 @@ from fleettui.fleet.drain.engines import (
     Note,
     StepError,
     address_of_copy,
+    check_counted,
     endpoint_of,
     list_now,
     post,
@@ -117,6 +118,7 @@ class RouterUnloader:
         machine = fleet.snapshot.find(copy.machine)
         engine = find_engine(machine, copy.engine, copy.port)
         if engine is None or engine.traits is None or not engine.traits.is_router:
+            await check_counted(fleet, copy)
             await stop_by_hook(fleet, copy, journal)
             return
         line = EngineLine(fleet, address_of_copy(copy))

@@ -12,6 +12,7 @@ from fleettui.fleet.drain.engines import (
     IdleUnknownError,
     Journal,
     address_of_copy,
+    check_counted,
     endpoint_of,
     post,
 )
@@ -53,6 +54,8 @@ class HookUnloader:
         line = EngineLine(fleet, address_of_copy(copy))
         if copy.engine == "vllm":
             await _check_idle(line, copy)
+        else:
+            await check_counted(fleet, copy)
         endpoint = endpoint_of(fleet.snapshot.find(copy.machine), copy)
         if endpoint is not None and endpoint.stop:
             await stop_by_hook(fleet, copy, journal)
