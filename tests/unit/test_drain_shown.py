@@ -276,3 +276,11 @@ def test_an_outage_of_a_drained_machine_is_no_alarm_in_the_timeline() -> None:
     (event,) = events_between(before, after, NOW)
     assert (event.severity, event.details["expected"]) == ("note", True)
     assert event.text.endswith("(expected: drained)")
+
+
+def test_a_clock_that_was_set_back_hides_no_copy_on_a_drained_machine() -> None:
+    """The flag was changed by a clock an hour ahead."""
+    stored = flag("drained", changed_at=NOW + 3600)
+    assert watched(stored, EMPTY, EMPTY).is_drained
+    assert watched(stored, FULL).is_drained, "an answer that may be from before the flag"
+    assert watched(stored, EMPTY, FULL).state == "blocked"

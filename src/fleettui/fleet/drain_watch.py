@@ -22,6 +22,8 @@ class DrainWatch:
         self._empty_polls = 0
         self._counted_at = 0.0
         """The oldest answer of the poll that was counted last."""
+        self._known_at: frozenset[float | None] = frozenset()
+        """Of the answers that were there when the flag became what it is."""
         self._names: tuple[str, ...] = ()
         """What is loaded again on a drained machine."""
         self._full_since = 0.0
@@ -43,6 +45,7 @@ class DrainWatch:
             return None
         if stored is not self._stored and stored != self._stored:
             self._begin(stored)
+            self._known_at = frozenset(at for _, at in told)
         names = self._loaded_again(stored, told)
         if names:
             self._note_copies(stored, names, told, now, utc_offset_s)
@@ -58,13 +61,13 @@ class DrainWatch:
         self._empty_polls, self._counted_at = 0, stored.changed_at
         self._names = ()
 
-    @staticmethod
-    def _loaded_again(stored: DrainFlag, told: Sequence[Told]) -> tuple[str, ...]:
-        """An answer from before the flag became what it is says nothing against it."""
+    def _loaded_again(self, stored: DrainFlag, told: Sequence[Told]) -> tuple[str, ...]:
+        """An answer from before the flag became what it is says nothing against it; which those are does not
+        hang on the clock alone, which may have been set back, or be another computer's."""
         return tuple(
             name
             for item, at in told
-            if item is not None and at is not None and at > stored.changed_at
+            if item is not None and at is not None and (at > stored.changed_at or at not in self._known_at)
             for name in loaded_again(item)
         )
 
