@@ -69,15 +69,18 @@ async def test_an_unload_whose_second_look_takes_long_is_no_reload_by_a_client(
     desks: Desks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the unload takes counts from when it was sent."""
-    monkeypatch.setattr("fleettui.decide.drain.progress.REVIVED_S", 1.0)
+    monkeypatch.setattr("fleettui.decide.drain.progress.REVIVED_S", 60.0)
+    shift_s = 0.0
     ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
 
-    async def answer_late(asked: dict[str, Any]) -> None:
-        await asyncio.sleep(1.5)
+    def answer_late(asked: dict[str, Any]) -> None:
+        nonlocal shift_s
+        shift_s = 120.0
 
     bora.before_answer = answer_late
     ada.keeps = {MODEL}  # listed for a moment more
     desk = desks(ada, bora)
+    ada.clock = bora.clock = desk._book.clock = lambda: time.time() + shift_s
     await desk.start(["ada"], "PSU swap", OPTIONS)
     await until(lambda: ada.unloads)
     await asyncio.sleep(0.4)
