@@ -158,7 +158,7 @@ def test_demo_without_a_terminal_prints_the_fleet_and_one_routed_answer(cli: Cli
 
 def test_demo_serve_only_prints_what_to_export_and_stops_on_terminate(cli: Cli) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "fleettui", "demo", "--serve-only", "--machines", "2"],
+        [sys.executable, "-m", "fleettui", "demo", "--serve-only", "--calm", "--machines", "2"],
         env={**os.environ, "PYTHONPATH": SRC}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None

@@ -19,7 +19,9 @@ def demo_command(arguments: Namespace) -> int:
     """Start the fleet, then the dashboard on it; without a terminal print it once with one routed answer."""
     try:
         pending = ("--pending", FIRST_MACHINE) if arguments.pending else ()
-        with DemoFleet(arguments.machine_count, arguments.seed, arguments=pending) as demo:
+        with DemoFleet(
+            arguments.machine_count, arguments.seed, is_calm=arguments.calm, arguments=pending
+        ) as demo:
             folders = demo_folders(str(demo.machines_dir), str(demo.state_dir), arguments)
             if arguments.serve_only:
                 return _serve_only(demo)

@@ -327,6 +327,11 @@ def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pending", action="store_true", help="the first machine waits for its host key to be approved"
     )
+    parser.add_argument(
+        "--calm",
+        action="store_true",
+        help="no clients, and no machine goes away: nothing happens but what you do",
+    )
 
 
 def _machine_count(text: str) -> int:
