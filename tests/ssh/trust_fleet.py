@@ -173,12 +173,14 @@ def on_terminal(
                 said += os.read(master, 4096)
             except OSError:
                 break
-        if not has_answered and re.search(rb"(\[y/N\]|\)): ?$|\[y/N\] $", said):
+        if not has_answered and re.search(rb"(\[y/N\]|\)|type drain): ?$|\[y/N\] $", said):
             before_answer()
             os.write(master, answer.encode() + b"\n")
             has_answered = True
         if process.poll() is not None and not select.select([master], [], [], 0)[0]:
             break
+    if process.poll() is None and not has_answered:
+        process.kill()  # it waits for ever for an answer
     assert process.stdout is not None
     out = process.stdout.read().decode()
     process.stdout.close()
