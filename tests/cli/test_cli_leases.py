@@ -140,7 +140,7 @@ def test_a_lease_that_is_over_is_told_and_exits_1(fleet: StoredFleet) -> None:
         ("m --hold 0", "not more than 0 seconds"),
         ("m --hold 5y", "not a number of seconds"),
         ("m --top 0", "not a whole number from 1 on"),
-        ("m --context 32k", "not a whole number from 1 on"),
+        ("m --context 32x", "is not a number of tokens: write 32768 or 32k"),
         ("--release x --readonly", "--readonly"),
         ("m --warm --readonly", "--readonly"),
     ],

@@ -192,6 +192,8 @@ def test_the_number_of_rows_is_known_without_building_them() -> None:
 def test_only_a_near_expiry_and_old_copies_move_with_the_clock() -> None:
     fleet = mixed_fleet()
     ticking = [line.name for line in ModelIndex().lines_of(fleet, NOW) if is_line_ticking(line, NOW)]
+    assert ticking == ["llama3.1:70b"], "a minute is left of phi3:mini, and no seconds are shown"
+    ticking = [line.name for line in ModelIndex().lines_of(fleet, NOW) if is_line_ticking(line, NOW + 1)]
     assert ticking == ["llama3.1:70b", "phi3:mini"]
     far = make_fleet(host("ada", make_copy()))
     assert not is_line_ticking(one_line(far, "llama3.1:70b"), NOW)
