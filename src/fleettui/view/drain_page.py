@@ -17,7 +17,7 @@ from fleettui.model.drain import (
 from fleettui.model.snapshot import DrainState
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
-from fleettui.view.drain_rows import is_allowed, is_skipped
+from fleettui.view.drain_rows import is_allowed
 from fleettui.view.drain_status import DRAIN_TONES, seconds_left
 from fleettui.view.drain_text import (
     copy_name,
@@ -150,7 +150,7 @@ def missing_words(plans: Sequence[DrainPlan], options: DrainOptions) -> str:
     if problems:
         told = "; ".join(f"{clean(plan.machine)}: {clean(plan.problem)}" for plan in problems)
         return f"nobody knows what is loaded there: {told}"
-    refused = [line for plan in plans for line in plan.refused(options) if not is_skipped(line, options)]
+    refused = [line for plan in plans for line in plan.refused(options)]
     return f"your word is missing: {refused_text(refused)}" if refused else ""
 
 
@@ -160,7 +160,7 @@ def consequence(plans: Sequence[DrainPlan], options: DrainOptions) -> tuple[str,
     stay = [
         line
         for line in lines
-        if is_skipped(line, options) or line.drain_class == "unmanaged" or not is_allowed(line, options)
+        if options.skips_copy(line.copy) or line.drain_class == "unmanaged" or not is_allowed(line, options)
     ]
     done = [line for line in lines if line not in stay]
     lost = [line for line in done if line.is_lost]
@@ -192,13 +192,13 @@ def _names(lines: Sequence[PlannedCopy]) -> str:
 
 def is_losing(plans: Sequence[DrainPlan], options: DrainOptions) -> bool:
     """A model is resident nowhere afterwards."""
-    return any(line.is_lost and not is_skipped(line, options) for plan in plans for line in plan.copies)
+    return any(line.is_lost and not options.skips_copy(line.copy) for plan in plans for line in plan.copies)
 
 
 def line_about(line: PlannedCopy, options: DrainOptions) -> tuple[str, str]:
     """(what the line is about, all that is known of it)."""
     words: list[str] = []
-    if is_skipped(line, options):
+    if options.skips_copy(line.copy):
         words.append("stays where it is by your word, which keeps the machine from being drained")
     words += line_sentences(line)
     target = line.target

@@ -126,11 +126,6 @@ def needed_word(line: PlannedCopy) -> Need:
     return "pull" if line.drain_class == "pull" else ""
 
 
-def is_skipped(line: PlannedCopy, options: DrainOptions) -> bool:
-    """The operator leaves it where it is."""
-    return line.copy.name in options.skips
-
-
 def is_allowed(line: PlannedCopy, options: DrainOptions) -> bool:
     """Nothing of the operator's word is missing for it."""
     need = needed_word(line)
@@ -181,7 +176,7 @@ def preview_rows(plan: DrainPlan, options: DrainOptions, layout: DrainLayout) ->
 
 def _preview_row(line: PlannedCopy, options: DrainOptions, layout: DrainLayout) -> list[DrainRow]:
     glyphs = layout.glyphs
-    skipped, allowed = is_skipped(line, options), is_allowed(line, options)
+    skipped, allowed = options.skips_copy(line.copy), is_allowed(line, options)
     class_tone: Tone = "dim" if skipped else CLASS_TONES[line.drain_class]
     sign = Cell("  ")
     if skipped:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from fleettui.decide.drain.progress import RETRIES
 from fleettui.fleet.drain.shared import DrainRoom
@@ -16,9 +16,7 @@ from fleettui.model.drain import (
     DrainStatus,
     JournalEntry,
     PlannedCopy,
-    SourceCopy,
 )
-from fleettui.model.names import canonical_name
 from fleettui.model.record import replace
 from fleettui.model.unknown import NOT_READ
 
@@ -107,7 +105,7 @@ class CopyBoard:
             is_moved = is_moved or (hint.is_moved and line.drain_class == "covered")
             fresh = replace(fresh, unloads=hint.unloads)
         fresh = replace(fresh, is_moved=is_moved)
-        if _is_named(line.copy, options.skips) or (hint is not None and hint.state == "skipped"):
+        if options.skips_copy(line.copy) or (hint is not None and hint.state == "skipped"):
             fresh = replace(fresh, state="skipped", text="skipped by the operator")
         self.lines[key], self.copies[key] = line, fresh
         self.is_changed = True
@@ -220,10 +218,3 @@ def _since_start(journal: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
     """What was written down since the operator began last."""
     starts = [place for place, entry in enumerate(journal) if entry.step == "started"]
     return journal[starts[-1] :] if starts else journal
-
-
-def _is_named(copy: SourceCopy, names: Iterable[str]) -> bool:
-    """One of these names means it: Ollama's by its rules, all others whole."""
-    if copy.name in names:
-        return True
-    return copy.engine == "ollama" and canonical_name(copy.name) in map(canonical_name, names)

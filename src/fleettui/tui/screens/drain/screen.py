@@ -10,7 +10,7 @@ from fleettui.tui.actions import bindings_for
 from fleettui.tui.screens.drain.listing import planned_of, progress_of
 from fleettui.tui.screens.drain.showing import WORKING, ShowingScreen
 from fleettui.view.drain_page import STALE_BEAT_S
-from fleettui.view.drain_rows import is_skipped, needed_word
+from fleettui.view.drain_rows import needed_word
 
 
 class DrainScreen(ShowingScreen):
@@ -103,7 +103,7 @@ class DrainScreen(ShowingScreen):
         copy = progress_of(self.statuses, self.current_row)
         if line is not None:
             name, skips = line.copy.name, self.options.skips
-            is_left = is_skipped(line, self.options)
+            is_left = self.options.skips_copy(line.copy)
             kept = tuple([item for item in skips if item != name])
             self._set_options(replace(self.options, skips=kept if is_left else (*kept, name)))
         elif copy is not None:
