@@ -17,7 +17,6 @@ from fleettui.model.drain import (
 from fleettui.model.snapshot import DrainState
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells, width_of
-from fleettui.view.drain_rows import is_allowed
 from fleettui.view.drain_status import DRAIN_TONES, seconds_left
 from fleettui.view.drain_text import (
     copy_name,
@@ -27,6 +26,8 @@ from fleettui.view.drain_text import (
     refused_text,
     rejected_text,
     seconds_text,
+    staying_lines,
+    whole_gib,
 )
 from fleettui.view.drain_work_rows import waiting_text
 from fleettui.view.glyphs import Glyphs
@@ -38,7 +39,6 @@ from fleettui.view.units import count
 STALE_BEAT_S = 60.0
 """A worker that gave no sign of life for longer may be replaced."""
 _SILENT_S = 20.0
-_GIB = 1 << 30
 _WORDS_FROM = 100
 """Columns of the screen from which the title says all words."""
 _NAMED = 3
@@ -66,18 +66,12 @@ def preview_words(plans: Sequence[DrainPlan], glyphs: Glyphs) -> Cells:
     parts = [count(copies, "copy", "copies")]
     load_bytes = sum(plan.load_bytes for plan in plans)
     if load_bytes:
-        parts += [f"{gib_words(load_bytes)} to load", _longest(plans)]
+        parts += [f"{whole_gib(load_bytes)} to load", _longest(plans)]
     if any(plan.targets for plan in plans):
         parts.append(_targets(plans))
     elif not load_bytes:
         parts.append("nothing to load")
     return (Cell(f" {glyphs.dot} ".join(parts)),)
-
-
-def gib_words(size: int) -> str:
-    """`66 GiB`, `4.1 GiB`."""
-    gib = size / _GIB
-    return f"{gib:.0f} GiB" if gib >= 9.95 else f"{gib:.1f} GiB"
 
 
 def _longest(plans: Sequence[DrainPlan]) -> str:
@@ -131,7 +125,7 @@ def preview_heading(plan: DrainPlan) -> str:
     """Of one of several machines: `ada: 3 copies, 44 GiB to load, ~30 s`."""
     parts = [count(len(plan.copies), "copy", "copies")] if plan.copies else ["nothing is loaded"]
     if plan.load_bytes:
-        parts += [f"{gib_words(plan.load_bytes)} to load", seconds_text(plan.seconds)]
+        parts += [f"{whole_gib(plan.load_bytes)} to load", seconds_text(plan.seconds)]
     return f"{clean(plan.machine)}: {', '.join(parts)}"
 
 
@@ -157,11 +151,7 @@ def missing_words(plans: Sequence[DrainPlan], options: DrainOptions) -> str:
 def consequence(plans: Sequence[DrainPlan], options: DrainOptions) -> tuple[str, Tone]:
     """What the start does, in a sentence; bad where a model is resident nowhere afterwards."""
     lines = [line for plan in plans for line in plan.copies]
-    stay = [
-        line
-        for line in lines
-        if options.skips_copy(line.copy) or line.drain_class == "unmanaged" or not is_allowed(line, options)
-    ]
+    stay = [line for plan in plans for line in staying_lines(plan, options)]
     done = [line for line in lines if line not in stay]
     lost = [line for line in done if line.is_lost]
     moved = [line for line in done if line.drain_class in LOADING_CLASSES]

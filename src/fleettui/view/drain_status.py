@@ -137,7 +137,7 @@ def copy_lines(copies: Sequence[CopyProgress], now: float, total: int) -> list[C
     """Class, model, where to, state since when, and what it waits for."""
     if not copies:
         return []
-    names = [source_name(copy.copy.name, copy.copy.engine, copy.copy.port) for copy in copies]
+    names = [source_name(copy.copy) for copy in copies]
     wheres = ["" if copy.target is None else f"-> {clean(copy.target)}" for copy in copies]
     name_width = min(NAME_MAX, max(map(cell_width, names)))
     where_width = min(20, max(map(cell_width, wheres)))
@@ -188,7 +188,7 @@ def seconds_left(copy: CopyProgress, now: float) -> float | None:
 
 def progress_text(machine: str, copy: CopyProgress) -> str:
     """A line of a log: `ada  llama3.1:70b: loading on bora (~29 s)`."""
-    name = source_name(copy.copy.name, copy.copy.engine, copy.copy.port)
+    name = source_name(copy.copy)
     word = STATE_WORDS[copy.state]
     if copy.target is not None and copy.state in (
         "loading",
@@ -230,7 +230,7 @@ def moved_text(copies: Iterable[CopyProgress]) -> str:
     """What stays moved when a drain ends early: `moved: llama3.1:70b to bora; still here: qwen3:32b`."""
     moved, here = [], []
     for copy in copies:
-        name = source_name(copy.copy.name, copy.copy.engine, copy.copy.port)
+        name = source_name(copy.copy)
         if copy.state == "gone":
             moved.append(f"{name} to {clean(copy.target)}" if copy.target else f"{name} unloaded")
         elif copy.is_moved and copy.target:

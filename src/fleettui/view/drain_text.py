@@ -10,6 +10,7 @@ from fleettui.model.drain import (
     DrainOptions,
     DrainPlan,
     PlannedCopy,
+    SourceCopy,
 )
 from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.route import RejectedMachine, RouteCandidate
@@ -74,7 +75,7 @@ def headline(plan: DrainPlan, reason: str = "") -> str:
     parts = [count(len(plan.copies), "copy", "copies")]
     if plan.of_class(*LOADING_CLASSES):
         if plan.load_bytes:
-            parts.append(f"{_whole_gib(plan.load_bytes)} to load")
+            parts.append(f"{whole_gib(plan.load_bytes)} to load")
         parts.append(seconds_text(plan.seconds))
         targets = " ".join(f"{clean(target)} ({number})" for target, number in sorted(plan.targets.items()))
         parts.append(f"targets {targets}")
@@ -175,12 +176,14 @@ def _column_widths(rows: list[list[str]]) -> list[int]:
 
 def copy_name(line: PlannedCopy) -> str:
     """`llama3.1:70b`; of an engine that is not Ollama with its kind and port."""
-    return source_name(line.copy.name, line.copy.engine, line.copy.port)
+    return source_name(line.copy)
 
 
-def source_name(name: str, engine: str, port: int) -> str:
+def source_name(copy: SourceCopy) -> str:
     """`vllm qwen2-vl :8001`."""
-    return clean(name) if engine in ("ollama", "process") else clean(f"{engine} {name} :{port}")
+    if copy.engine in ("ollama", "process"):
+        return clean(copy.name)
+    return clean(f"{copy.engine} {copy.name} :{copy.port}")
 
 
 def _details(line: PlannedCopy) -> tuple[list[str], list[str]]:
@@ -284,7 +287,8 @@ def rejected_text(rejected: Sequence[RejectedMachine]) -> str:
     return "; ".join(told)
 
 
-def _whole_gib(size: int) -> str:
+def whole_gib(size: int) -> str:
+    """`66 GiB`, `4.1 GiB`."""
     gib = size / _GIB
     return f"{gib:.0f} GiB" if gib >= 9.95 else f"{gib:.1f} GiB"
 

@@ -48,11 +48,6 @@ def progress_wheres(statuses: Iterable[DrainStatus]) -> list[str]:
     return [clean(copy.target or DASH) for status in statuses for copy in status.copies]
 
 
-def progress_name(copy: CopyProgress) -> str:
-    """As in the preview."""
-    return source_name(copy.copy.name, copy.copy.engine, copy.copy.port)
-
-
 def progress_rows(copies: Iterable[CopyProgress], now: float, layout: DrainLayout) -> list[DrainRow]:
     """A line for each copy; below it what it waits for, and what failed."""
     rows: list[DrainRow] = []
@@ -71,7 +66,9 @@ def _progress_row(copy: CopyProgress, now: float, layout: DrainLayout) -> list[D
     cells: list[Cell] = [
         Cell(f"{sign} ", tone),
         Cell(fit(CLASS_WORDS[copy.drain_class], CLASS_WIDTH) + "  ", _class_tone(copy.drain_class, is_done)),
-        Cell(fit(progress_name(copy), layout.name, glyphs.ellipsis) + "  ", "dim" if is_done else "strong"),
+        Cell(
+            fit(source_name(copy.copy), layout.name, glyphs.ellipsis) + "  ", "dim" if is_done else "strong"
+        ),
     ]
     below: list[tuple[str, Tone]] = []
     if layout.is_narrow:

@@ -40,7 +40,7 @@ def drain_lines(view: MachineView, status: DrainStatus | None) -> list[Line]:
         lines += _wrapped(f"{clean(lock.holder)} works on it (process {lock.pid})", "dim", layout.width)
     rows = []
     for copy in status.copies:
-        name = source_name(copy.copy.name, copy.copy.engine, copy.copy.port)
+        name = source_name(copy.copy)
         where = f"→ {clean(copy.target)}" if copy.target else ""
         text = f"  {clean(copy.text)}" if copy.text else ""
         state: Cells = (
@@ -70,7 +70,7 @@ def still_there_lines(view: MachineView, resident: Sequence[tuple[SourceCopy, st
             name = (Cell(f"{engine.kind} :{engine.port}", "strong"),)
             rows.append((name, (), (Cell("what is loaded there is not known", "warn"),)))
     for copy, missing in resident:
-        name = (Cell(source_name(copy.name, copy.engine, copy.port), "strong"),)
+        name = (Cell(source_name(copy), "strong"),)
         size = (Cell(f"{bytes_gib(copy.vram_bytes)} GiB"),)
         rows.append((name, size, (Cell(clean(missing), "warn"),)))
     if rows:

@@ -17,11 +17,10 @@ from fleettui.view.drain_rows import (
     preview_rows,
     preview_wheres,
 )
-from fleettui.view.drain_text import copy_name
+from fleettui.view.drain_text import copy_name, source_name
 from fleettui.view.drain_work_rows import (
     WORK_FIGURES,
     journal_rows,
-    progress_name,
     progress_rows,
     progress_wheres,
 )
@@ -41,7 +40,7 @@ def layout_of(
 ) -> DrainLayout:
     """Columns that hold all of them."""
     names = [copy_name(line) for plan in plans for line in plan.copies]
-    names += [progress_name(copy) for status in statuses for copy in status.copies]
+    names += [source_name(copy.copy) for status in statuses for copy in status.copies]
     wheres = [*preview_wheres(plans), *progress_wheres(statuses)]
     if not plans:
         return drain_layout(width, names, wheres, (), glyphs, figures=WORK_FIGURES)
