@@ -40,6 +40,15 @@ async def test_what_changed_is_published_at_once() -> None:
     assert rig.published == 1
 
 
+async def test_what_the_cycle_saw_a_moment_ago_is_published_too() -> None:
+    rig = Rig()
+    rig.written = 1
+    await rig._follow()
+    assert rig.published == 0  # it will be, a little later
+    await rig.fresh.look()
+    assert rig.published == 1
+
+
 async def test_nothing_is_published_where_nothing_changed() -> None:
     rig = Rig()
     rig.published = -1

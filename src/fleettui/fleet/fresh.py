@@ -28,6 +28,8 @@ class FreshLook:
         self._flags = flags
         self._running: asyncio.Task[None] | None = None
         self._next: asyncio.Task[None] | None = None
+        self._shown = self._decided()
+        """As the last look published it; whoever else followed meanwhile publishes a little later."""
 
     async def look(self) -> None:
         """Whatever was written before this call is in the latest snapshot after it.
@@ -42,9 +44,9 @@ class FreshLook:
         if before is not None:
             await asyncio.wait([before])
         self._running, self._next = asyncio.current_task(), None
-        known = self._decided()
         await self._follow()
-        if any(now is not then for now, then in zip(self._decided(), known, strict=True)):
+        before, self._shown = self._shown, self._decided()
+        if any(now is not then for now, then in zip(self._shown, before, strict=True)):
             self._publisher.publish_all()
 
     def _decided(self) -> tuple[object, ...]:
