@@ -13,7 +13,7 @@ from fleettui.model.model_shape import NULL_LIST, AttentionShape, ModelShape, St
 from fleettui.model.unknown import Unknown
 from fleettui.store.database import Store
 from fleettui.store.measured_needs import load_measured, record_measured_need
-from fleettui.store.model_shapes import decode_shape, encode_shape, load_shapes, save_shape
+from fleettui.store.model_shapes import SHAPE_TEXT, load_shapes, save_shape
 
 SHAPE = ModelShape(
     architecture="gemma3",
@@ -31,23 +31,23 @@ SHAPE = ModelShape(
 
 
 def test_a_shape_comes_back_as_it_was() -> None:
-    assert decode_shape(encode_shape(SHAPE)) == SHAPE
-    assert decode_shape(encode_shape(ModelShape())) == ModelShape()
+    assert SHAPE_TEXT.decode(SHAPE_TEXT.encode(SHAPE), ModelShape) == SHAPE
+    assert SHAPE_TEXT.decode(SHAPE_TEXT.encode(ModelShape()), ModelShape) == ModelShape()
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "", "null", "[]", "{}", "[1,2]", "\x00", None, b"[]", 7,
-        json.dumps([0, *json.loads(encode_shape(SHAPE))[1:]]),
-        json.dumps([*json.loads(encode_shape(SHAPE))[:-1], {"0": [1]}]),
-        json.dumps([*json.loads(encode_shape(SHAPE))[:-1], {"9": [1]}]),
-        json.dumps([*json.loads(encode_shape(SHAPE))[:-1], {"": "a", "0": []}]),
+        json.dumps([0, *json.loads(SHAPE_TEXT.encode(SHAPE))[1:]]),
+        json.dumps([*json.loads(SHAPE_TEXT.encode(SHAPE))[:-1], {"0": [1]}]),
+        json.dumps([*json.loads(SHAPE_TEXT.encode(SHAPE))[:-1], {"9": [1]}]),
+        json.dumps([*json.loads(SHAPE_TEXT.encode(SHAPE))[:-1], {"": "a", "0": []}]),
         "[" * 100_000,
     ],
 )  # fmt: skip
 def test_anything_else_is_no_shape(text: object) -> None:
-    assert decode_shape(text) is None
+    assert SHAPE_TEXT.decode(text, ModelShape) is None
 
 
 def test_shapes_are_found_by_digest(tmp_path: Path) -> None:
@@ -91,6 +91,8 @@ def test_measured_loads_are_kept_for_each_fleet(tmp_path: Path) -> None:
 
 
 def test_unknown_stays_unknown() -> None:
-    shape = decode_shape(encode_shape(ModelShape(tensors=Unknown("a tensor of a type that is not known"))))
+    shape = SHAPE_TEXT.decode(
+        SHAPE_TEXT.encode(ModelShape(tensors=Unknown("a tensor of a type that is not known"))), ModelShape
+    )
     assert shape is not None
     assert shape.tensors == Unknown("a tensor of a type that is not known")

@@ -1,15 +1,12 @@
 """Drains: the flag with its state, how far each copy is, who works on it, and every step that was made.
 
-Options and copies are JSON of bare field values behind the checksum of their names: what another version
-wrote is never read as ours, and observation takes its place.
+Options and copies that another version wrote are never read as ours; observation takes their place.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 from fleettui.model.drain import (
     CopyProgress,
@@ -21,7 +18,7 @@ from fleettui.model.drain import (
     SourceCopy,
 )
 from fleettui.model.record import replace
-from fleettui.model.unknown import Unknown
+from fleettui.store.bare_values import BareValues
 from fleettui.store.flags import FLAG_REVISIONS, FleetFlags, load_flags
 
 if TYPE_CHECKING:
@@ -37,8 +34,7 @@ UNDRAINED = "undrained"
 """The step that takes a flag off."""
 LOCK_STALE_S = 60.0
 """A worker without a sign of life for so long has ended: another one may take over."""
-_PARTS: tuple[Any, ...] = (SourceCopy, CopyProgress, DrainOptions)
-_FORMAT = crc32(";".join(",".join(part.__slots__) for part in _PARTS).encode())
+_TEXT = BareValues(SourceCopy, CopyProgress, DrainOptions)
 _DRAIN = (
     "machine, id, state, reason, flagged_by, since, until, options, text, revision, changed_by, changed_at"
 )
@@ -72,7 +68,7 @@ def load_drain(
             (folder, machine),
         ).fetchall()
         journal = _read_journal(connection, folder, machine, None if all_drains else drain.id, entries)
-        found = [_decode(payload, CopyProgress) for (payload,) in copies]
+        found = [_TEXT.decode(payload, CopyProgress) for (payload,) in copies]
         return DrainStatus(
             drain,
             tuple([copy for copy in found if copy is not None]),
@@ -155,7 +151,7 @@ def save_copies(
         )
         connection.executemany(
             "INSERT INTO drain_copies (machines_dir, machine, place, payload) VALUES (?, ?, ?, ?)",
-            [(folder, drain.machine, place, _encode(copy)) for place, copy in enumerate(copies)],
+            [(folder, drain.machine, place, _TEXT.encode(copy)) for place, copy in enumerate(copies)],
         )
         if entry is not None:
             _write_entry(connection, folder, entry)
@@ -214,10 +210,10 @@ def _find(store: Store, folder: str, machine: str) -> Drain | None:
 
 def _read_drain(row: tuple[Any, ...]) -> Drain:
     machine, drain_id, state, reason, by, since, until, options, text, revision, changed_by, changed_at = row
+    wanted = _TEXT.decode(options, DrainOptions) or DrainOptions()
     return Drain(
-        drain_id, machine, state, reason, by, since, until, _decode(options, DrainOptions) or DrainOptions(),
-        text, revision, changed_by, changed_at,
-    )  # fmt: skip
+        drain_id, machine, state, reason, by, since, until, wanted, text, revision, changed_by, changed_at
+    )
 
 
 def _write_drain(connection: sqlite3.Connection, folder: str, drain: Drain) -> None:
@@ -226,7 +222,7 @@ def _write_drain(connection: sqlite3.Connection, folder: str, drain: Drain) -> N
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(folder, drain.machine, drain.id, drain.state, drain.reason, drain.by, drain.since, drain.until),
-            *(_encode(drain.options), drain.text, drain.revision, drain.changed_by, drain.changed_at),
+            *(_TEXT.encode(drain.options), drain.text, drain.revision, drain.changed_by, drain.changed_at),
         ),
     )
 
@@ -262,38 +258,3 @@ def _write_entry(connection: sqlite3.Connection, folder: str, entry: JournalEntr
             *(entry.target, entry.result, entry.call),
         ),
     )
-
-
-def _encode(record: Any) -> str:
-    return json.dumps([_FORMAT, _values_of(record)], separators=(",", ":"))
-
-
-def _decode(text: object, cls: Any) -> Any:
-    """The record of `_encode`'s text; None for any other. Never raises."""
-    try:
-        form, values = json.loads(str(text))
-        return cls(*map(_read, values)) if form == _FORMAT and len(values) == len(cls.__slots__) else None
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
-
-
-def _values_of(record: Any) -> list[Any]:
-    return [_write(getattr(record, name)) for name in record.__slots__]
-
-
-def _write(value: Any) -> Any:
-    """`{"": reason}` for Unknown, `{"n": fields}` for the n-th part, a list for a tuple."""
-    if isinstance(value, Unknown):
-        return {"": value.reason}
-    if isinstance(value, _PARTS):
-        return {str(_PARTS.index(type(value))): _values_of(value)}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-    if not isinstance(value, dict):
-        return value
-    ((key, content),) = value.items()
-    return Unknown(content) if not key else _PARTS[int(key)](*map(_read, content))
