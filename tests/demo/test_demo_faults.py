@@ -52,14 +52,15 @@ def test_out_of_memory_once(faulty: DemoFleet, bora: httpx.Client) -> None:
     assert load(bora).json()["done_reason"] == "load"
 
 
-def test_a_stalled_load_ends_with_the_engines_own_limit(faulty: DemoFleet, bora: httpx.Client) -> None:
+def test_a_stalled_load_ends_with_the_engines_own_limit(
+    faulty: DemoFleet, bora: httpx.Client, until: Until
+) -> None:
     faulty.command("fault bora stall")
     answers: list[httpx.Response] = []
     thread = threading.Thread(target=lambda: answers.append(load(bora)))
     thread.start()
     with client_of(faulty, "bora") as other:
-        while SMALL not in loaded(other):
-            pass
+        until(lambda: SMALL in loaded(other))
         assert faulty.command("state bora")["loading"] == [SMALL]
         faulty.command("advance 300")
     thread.join(20)
@@ -130,16 +131,17 @@ def test_a_client_wants_its_model_back(faulty: DemoFleet, bora: httpx.Client, un
 
 def test_a_slow_generation_outlives_its_unload(faulty: DemoFleet, bora: httpx.Client, until: Until) -> None:
     load(bora)
-    faulty.command("pace bora 2")
-    asked = {"model": SMALL, "prompt": "hello", "options": {"num_predict": 40}}
+    faulty.command("pace bora 1")
+    asked = {"model": SMALL, "prompt": "hello", "options": {"num_predict": 4000}}
     with bora.stream("POST", "/api/generate", json=asked) as answer:
         lines = answer.iter_lines()
         assert not json.loads(next(lines))["done"]
         with client_of(faulty, "bora") as other:
             load(other, keep_alive=0)
             assert SMALL in loaded(other)
+        faulty.command("hurry bora")
         rest = [json.loads(line) for line in lines]
-    assert (rest[-1]["done"], rest[-1]["eval_count"]) == (True, 40)
+    assert (rest[-1]["done"], rest[-1]["eval_count"]) == (True, 4000)
     until(lambda: SMALL not in loaded(bora))
 
 

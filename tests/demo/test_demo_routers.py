@@ -95,7 +95,9 @@ def test_a_routers_load_fails(routers: DemoFleet, router: httpx.Client, until: U
     until(lambda: bool(status_of(router)["value"] == "loaded"))
 
 
-def test_the_router_kills_what_is_in_work_ten_seconds_after_an_unload(router: httpx.Client) -> None:
+def test_the_router_kills_what_is_in_work_ten_seconds_after_an_unload(
+    router: httpx.Client, until: Until
+) -> None:
     answers: list[httpx.Response] = []
 
     def ask() -> None:
@@ -104,8 +106,7 @@ def test_the_router_kills_what_is_in_work_ten_seconds_after_an_unload(router: ht
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while "requests_processing 1" not in router.get("/metrics", params={"model": NAME}).text:
-        pass
+    until(lambda: "requests_processing 1" in router.get("/metrics", params={"model": NAME}).text)
     router.post("/models/unload", json={"model": NAME})
     thread.join(20)
     assert (answers[0].status_code, answers[0].text) == (500, "proxy error: Failed to read connection")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from arena import SMALL, wait_until
 from observer import Absence, Generation, Observer, Sightings, _common
 
 from fleettui.demo.launcher import DemoFleet
-
-SMALL = "llama3.1:8b"
 
 
 @pytest.fixture(scope="module")
@@ -48,28 +47,29 @@ def prepare(fleet: DemoFleet) -> None:
     fleet.command("advance 30")
 
 
+def has_left_ada(observer: Observer) -> bool:
+    seen = observer.seen["ada"]
+    return seen.looks >= 5 and SMALL not in seen.present
+
+
 def test_a_model_that_moves_was_never_gone(two: DemoFleet) -> None:
     prepare(two)
     with Observer(two, ["ada", "bora"], [SMALL]) as observer:
         two.command(f"load bora {SMALL} -1")
         two.command("advance 30")
-        while SMALL not in observer.seen["bora"].present:
-            pass
+        wait_until(lambda: SMALL in observer.seen["bora"].present, "it is seen on bora")
         two.command(f"unload ada {SMALL}")
-        while SMALL in observer.seen["ada"].present or observer.seen["bora"].looks < 5:
-            pass
+        wait_until(lambda: has_left_ada(observer), "it is not seen on ada any more")
     observer.assert_never_without()
 
 
 def test_a_model_that_was_nowhere_is_noticed(two: DemoFleet) -> None:
     prepare(two)
     with Observer(two, ["ada", "bora"], [SMALL]) as observer:
-        while observer.seen["ada"].looks < 3:
-            pass
+        wait_until(lambda: observer.seen["ada"].looks >= 3, "it looked")
         two.command(f"unload ada {SMALL}")
         looked = observer.seen["ada"].looks
-        while observer.seen["ada"].looks < looked + 5:
-            pass
+        wait_until(lambda: observer.seen["ada"].looks >= looked + 5, "it looked again")
     with pytest.raises(AssertionError, match="was nowhere for"):
         observer.assert_never_without()
 
@@ -80,11 +80,9 @@ def test_a_copy_that_still_loads_is_none(two: DemoFleet) -> None:
     two.command(f"fault bora stall {SMALL}")
     with Observer(two, ["ada", "bora"], [SMALL]) as observer:
         two.command(f"load bora {SMALL} -1")
-        while SMALL not in observer.seen["bora"].present:
-            pass
+        wait_until(lambda: SMALL in observer.seen["bora"].present, "it is seen on bora")
         two.command(f"unload ada {SMALL}")
-        while SMALL in observer.seen["ada"].present or observer.seen["ada"].looks < 5:
-            pass
+        wait_until(lambda: has_left_ada(observer), "it is not seen on ada any more")
     with pytest.raises(AssertionError, match="was ready nowhere"):
         observer.assert_never_without()
 
