@@ -39,8 +39,6 @@ SILENT_S = 120.0
 BACK_SHARE = 0.75
 """Of its VRAM; Ollama's own test of what a runner gave back."""
 _MIB = 1 << 20
-_KILLS_WORK = ("vllm", "sglang", "lmstudio", "llamacpp", "llamaswap")
-"""Engines that break requests off when a model goes; an Ollama ends them first."""
 
 
 class Observer:
@@ -153,8 +151,7 @@ class Observer:
             problem,
             (*work_of(machine, copy, now), *self._on_their_way(copy, now)),
             is_stopping,
-            copy.engine in _KILLS_WORK,
-            _refusal(machine, copy),
+            *_unload_of(machine, copy),
             self._keep_text(copy, line.keep),
             room.coming(line) if line.drain_class == "covered" else "",
             "" if target is None else room.load_on(target),
@@ -228,11 +225,13 @@ def _mark(machine: MachineSnapshot, engine: EngineReading) -> float | None:
     return read_at(machine, engine)
 
 
-def _refusal(machine: MachineSnapshot, copy: SourceCopy) -> str:
+def _unload_of(machine: MachineSnapshot, copy: SourceCopy) -> tuple[bool, str]:
+    """Would it break requests off, and what is missing for it; empty: nothing."""
     try:
-        return unloader_of(copy.engine).refusal(machine, copy)
+        unloader = unloader_of(copy.engine)
     except StepError as error:
-        return str(error)
+        return False, str(error)
+    return unloader.kills_work, unloader.refusal(machine, copy)
 
 
 def _is_stopping(machine: MachineSnapshot, copy: SourceCopy) -> bool:
