@@ -45,8 +45,8 @@ class FreshLook:
             await asyncio.wait([before])
         self._running, self._next = asyncio.current_task(), None
         await self._follow()
-        before, self._shown = self._shown, self._decided()
-        if any(now is not then for now, then in zip(self._shown, before, strict=True)):
+        known, self._shown = self._shown, self._decided()
+        if any(now is not then for now, then in zip(self._shown, known, strict=True)):
             self._publisher.publish_all()
 
     def _decided(self) -> tuple[object, ...]:
