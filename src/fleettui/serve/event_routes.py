@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response, StreamingResponse
 
 from fleettui.fleet.moments import past_moment
-from fleettui.model.event import EVENT_KINDS, Event
+from fleettui.model.event import EVENT_KINDS
 from fleettui.serve.answers import ApiError, json_answer
 from fleettui.serve.endpoint import Endpoint, Parameter, Values, positive_count
 from fleettui.serve.fleet_routes import unknown_machine
@@ -30,7 +30,7 @@ async def answer_events(door: Door, request: Request, values: Values) -> Respons
     now = time.time()
     since = values["since"] if values["since"] is not None else now - DEFAULT_SINCE_S
     try:
-        events, recorder, known = await asyncio.to_thread(_read, door, since, values, now)
+        answer, known = await asyncio.to_thread(_read, door, since, values, now)
     except StoreError as error:
         raise ApiError(
             503, "state", "the timeline cannot be read", where="/api/events", why=str(error),
@@ -40,15 +40,14 @@ async def answer_events(door: Door, request: Request, values: Values) -> Respons
     for name in values["machine"]:
         if name not in known and name not in declared:
             raise unknown_machine(name, sorted({*declared, *known}), "/api/events")
-    return json_answer(events_document(events, since, recorder))
+    return answer
 
 
-def _read(
-    door: Door, since: float, values: Values, now: float
-) -> tuple[tuple[Event, ...], str | None, set[str]]:
+def _read(door: Door, since: float, values: Values, now: float) -> tuple[Response, set[str]]:
+    """The answer, and machines that stand in the timeline. Reads and writes megabytes: for a thread."""
     store = Store.open_readonly(door.state_dir)
     if store is None:
-        return (), None, set()
+        return json_answer(events_document((), since, None)), set()
     machines, folder = values["machine"], door.machines_dir
     with store:
         _, events = read_events(
@@ -56,7 +55,8 @@ def _read(
         )
         writer = read_writer(store, folder)
         known = known_machines(store, folder) if machines else set()
-    return events, writer.kind if writer is not None and writer.is_alive(now) else None, known
+    recorder = writer.kind if writer is not None and writer.is_alive(now) else None
+    return json_answer(events_document(events, since, recorder)), known
 
 
 async def answer_stream(door: Door, request: Request, values: Values) -> Response:

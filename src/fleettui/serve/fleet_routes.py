@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -49,7 +50,8 @@ async def answer_machines(door: Door, request: Request, values: Values) -> Respo
     """The files as the operator wrote them."""
     fleet = await door.fleet()
     problems = [problem for problem in fleet.problems if not problem.is_of_catalog]
-    return json_answer(machines_document([item.machine for item in fleet.machines], problems))
+    machines = [item.machine for item in fleet.machines]
+    return await asyncio.to_thread(lambda: json_answer(machines_document(machines, problems)))
 
 
 async def answer_machine(door: Door, request: Request, values: Values) -> Response:

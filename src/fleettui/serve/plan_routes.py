@@ -39,7 +39,7 @@ async def answer_plan(door: Door, request: Request, values: Values) -> Response:
     if door.service.profiles is not None:
         profiles = await door.service.profiles.read()
     async with door.planning:
-        return json_answer(await asyncio.to_thread(_plan, fleet, profiles, values))
+        return await asyncio.to_thread(lambda: json_answer(_plan(fleet, profiles, values)))
 
 
 def _check_catalog(fleet: FleetSnapshot) -> None:

@@ -66,10 +66,13 @@ async def answer_route(door: Door, request: Request, values: Values) -> Response
         sticky=values["sticky"],
         takes_lease=not values["no_lease"],
     )
-    decision = await asyncio.to_thread(_decide, door, fleet, query)
+    return await asyncio.to_thread(lambda: _answer(_decide(door, fleet, query), values["format"], began))
+
+
+def _answer(decision: RouteDecision, form: str, began: float) -> Response:
     status = STATUS_OF_EXIT[decision.exit_code]
-    if status == 200 and values["format"] != "json":
-        return PlainTextResponse(format_answer(decision, values["format"]) + "\n")
+    if status == 200 and form != "json":
+        return PlainTextResponse(format_answer(decision, form) + "\n")
     document: dict[str, Any] = route_document(decision, took_ms=(time.perf_counter() - began) * 1000.0)
     if status != 200:
         document["error"] = _error(decision)
@@ -86,7 +89,6 @@ def _decide(door: Door, fleet: FleetSnapshot, query: RouteQuery) -> RouteDecisio
             with store:
                 known = knowledge_on_demand(store, door.state_dir, door.machines_dir, fleet)
                 known = replace(known, leases=load_leases(store, door.machines_dir, now))
-                return decide_route(fleet, query, now, known)
     except StoreError:
         pass  # told among the notices of /health: snapshots cannot be stored either
     return decide_route(fleet, query, now, known)
