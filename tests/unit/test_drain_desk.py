@@ -163,6 +163,7 @@ async def test_what_nobody_takes_stays_and_says_so(desks: Desks) -> None:
     status = await ended(desk)
     assert status.drain.state == "blocked"
     assert "cannot" in status.drain.text
+    assert next(entry.result for entry in status.journal if entry.step == "planned").startswith("CANNOT ")
     (copy,) = status.copies
     assert (copy.state, copy.unloads) == ("blocked", 0)
     await desk.start(["ada"], "again", replace(OPTIONS, skips=("qwen3:8b",)))

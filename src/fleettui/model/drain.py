@@ -143,6 +143,11 @@ class PlannedCopy:
         """No copy is resident anywhere once the machine is empty."""
         return self.drain_class in ("last_copy", "cannot")
 
+    @property
+    def result(self) -> str:
+        """As the journal has it: `COVERED also on cleo (same digest)`."""
+        return f"{CLASS_WORDS[self.drain_class]} {self.text}".strip()
+
 
 @dataclass(frozen=True, slots=True)
 class DrainPlan:

@@ -108,8 +108,7 @@ class DrainDesk:
         for drain in drains:
             for line in plans[drain.machine].copies:
                 target = "" if line.target is None else line.target.machine
-                result = f"{line.drain_class} {line.text}".strip()
-                self._room.write(self._book.entry(drain, "planned", line.copy.name, target, result))
+                self._room.write(self._book.entry(drain, "planned", line.copy.name, target, line.result))
         for drain in drains:
             self._work_on(drain, plans[drain.machine])
         return tuple([plans[name] for name in machines])

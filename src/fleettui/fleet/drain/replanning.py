@@ -44,6 +44,6 @@ async def plan_again(worker: DrainWorker, key: Key, step: NextStep) -> None:
     if line.drain_class == "covered" or line.target is None:
         board.hold(key, "pending", step.text or line.text)
     target = "" if line.target is None else line.target.machine
-    result = f"{line.drain_class} {line.text}" if target or line.is_lost else f"no target now: {line.text}"
+    result = line.result if target or line.is_lost else f"no target now: {line.text}"
     worker.room.write(worker.entry("planned", key[3], target, result.strip()))
     worker.poke()

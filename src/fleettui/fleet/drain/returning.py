@@ -13,7 +13,15 @@ from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, r
 from fleettui.fleet.drain.engines import StepError
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError
-from fleettui.model.drain import LOADING_CLASSES, CopyProgress, CopyState, Drain, PlannedCopy, SourceCopy
+from fleettui.model.drain import (
+    CLASS_WORDS,
+    LOADING_CLASSES,
+    CopyProgress,
+    CopyState,
+    Drain,
+    PlannedCopy,
+    SourceCopy,
+)
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import NOT_READ, Unknown
@@ -106,8 +114,9 @@ class CopyReturn:
             if not await self._load(progress, line, journal):
                 return
         elif line.drain_class != "covered":
-            self.change(progress, "blocked", line.text or line.drain_class)
-            journal.step("return", target=name, result=line.text or line.drain_class)
+            text = line.text or CLASS_WORDS[line.drain_class]
+            self.change(progress, "blocked", text)
+            journal.step("return", target=name, result=text)
             return
         self.change(progress, "switched", "it serves again")
         await self._let_go(progress, line, there, journal)

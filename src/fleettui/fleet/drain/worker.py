@@ -244,7 +244,7 @@ class DrainWorker:
         for copy in self._observer.new_copies(machine, self.board.copies):
             line = await self.room.plan_copy(copy, self.drain.options)
             self.board.add(line, self.drain.options)
-            self.room.write(self.entry("found", copy.name, result=f"{line.drain_class} {line.text}".strip()))
+            self.room.write(self.entry("found", copy.name, result=line.result))
 
     async def _advance(self, key: Key, machine: MachineSnapshot, now: float) -> None:
         board, line, progress = self.board, self.board.lines[key], self.board.copies[key]
