@@ -203,12 +203,15 @@ def test_offline_is_expected_where_it_is_drained_and_only_there(quiet_cli: Cli) 
 
 def test_cancel_and_undrain_of_a_machine_whose_file_is_gone(quiet_cli: Cli, machines_dir: Path) -> None:
     put_drain(quiet_cli, "ada", "running")
+    put_drain(quiet_cli, "cleo", "drained")
     (machines_dir / "ada.yaml").unlink()
-    done = quiet_cli("drain", "cancel", "ada")
-    assert (done.returncode, done.stdout) == (
-        0, "ada: cancelled; nothing was moved; it takes no requests until: fleettui undrain ada\n",
-    )  # fmt: skip
-    assert quiet_cli("undrain", "ada").returncode == 0
+    done = quiet_cli("drain", "cancel", "ada", "cleo")
+    assert (done.returncode, done.stdout.splitlines()) == (0, [
+        "ada: cancelled; nothing was moved; it takes no requests until: fleettui undrain ada",
+        "cleo: drained already, nothing to cancel; nothing was moved; "
+        "it takes no requests until: fleettui undrain cleo",
+    ])  # fmt: skip
+    assert quiet_cli("undrain", "ada", "cleo").returncode == 0
     assert flags_of(quiet_cli) == set()
 
 

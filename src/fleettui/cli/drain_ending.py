@@ -76,16 +76,16 @@ async def _cancel(desk: DrainDesk, names: tuple[str, ...], arguments: Namespace)
         await desk.cancel(name, aborts_load=arguments.now, is_eligible=arguments.eligible)
         status = await desk.status(name)
         machines.append(off_document(name) if status is None else one_status_document(status))
-        lines.append(_cancelled_text(name, before if status is None else status, is_off=status is None))
+        lines.append(_cancelled_text(before if status is None else status, is_off=status is None))
     _print(machines, lines, arguments, code)
     return code
 
 
-def _cancelled_text(name: str, status: DrainStatus, *, is_off: bool) -> str:
-    after = (
-        "it takes requests again" if is_off else f"it takes no requests until: fleettui undrain {clean(name)}"
-    )
-    return f"{clean(name)}: cancelled; {moved_text(status.copies)}; {after}"
+def _cancelled_text(status: DrainStatus, *, is_off: bool) -> str:
+    name, state = clean(status.drain.machine), status.drain.state
+    what = f"{state} already, nothing to cancel" if state in ("drained", "failed") else "cancelled"
+    after = "it takes requests again" if is_off else f"it takes no requests until: fleettui undrain {name}"
+    return f"{name}: {what}; {moved_text(status.copies)}; {after}"
 
 
 async def _undrain(desk: DrainDesk, names: tuple[str, ...], arguments: Namespace, talk: DrainTalk) -> int:
