@@ -16,6 +16,7 @@ from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
+from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.net.errors import HttpFailure
@@ -60,6 +61,18 @@ class Loader(Protocol):
 
     def abort(self) -> None:
         """Give the load up, where the engine allows that."""
+
+
+class CallLoad:
+    """What a load by the calls of one engine knows."""
+
+    def __init__(
+        self, fleet: DrainFleet, target: RouteCandidate, journal: Journal, clock: Callable[[], float]
+    ) -> None:
+        self._fleet = fleet
+        self._target = target
+        self._journal = journal
+        self._clock = clock
 
 
 class Unloader(Protocol):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from urllib.parse import quote
 
 from fleettui.decide.drain.sight import find_engine
 from fleettui.fleet.drain.engines import (
     BusyError,
+    CallLoad,
     IdleUnknownError,
     Journal,
     Landing,
@@ -30,7 +30,6 @@ from fleettui.fleet.drain.words import DrainFleet
 from fleettui.fleet.engine_line import EngineLine, address_of
 from fleettui.fleet.warm_up import ASK_S, LOAD_LIMIT_S, NOTE_S
 from fleettui.model.drain import SourceCopy
-from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.net.errors import HttpFailure
@@ -41,17 +40,10 @@ LOAD, UNLOAD = "/models/load", "/models/unload"
 ASK_LIMIT_S = 30.0
 
 
-class RouterLoad:
+class RouterLoad(CallLoad):
     """A load on a router: its answer comes at once, the list of models says how it went."""
 
-    def __init__(
-        self, fleet: DrainFleet, target: RouteCandidate, journal: Journal, clock: Callable[[], float]
-    ) -> None:
-        self._fleet = fleet
-        self._target = target
-        self._journal = journal
-        self._clock = clock
-        self._is_given_up = False
+    _is_given_up = False
 
     def abort(self) -> None:
         """What a router has begun it ends; nobody waits for it any more."""

@@ -6,12 +6,12 @@ Source: internal/server/api.go of mostlygeek/llama-swap.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from urllib.parse import quote
 
 from fleettui.decide.drain.sight import find_engine
 from fleettui.fleet.drain.engines import (
     BusyError,
+    CallLoad,
     IdleUnknownError,
     Journal,
     Landing,
@@ -28,7 +28,6 @@ from fleettui.fleet.engine_line import EngineLine, address_of
 from fleettui.fleet.warm_up import LOAD_LIMIT_S
 from fleettui.model.busy import count_others
 from fleettui.model.drain import SourceCopy
-from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import Unknown
 from fleettui.net.errors import HttpFailure
@@ -39,17 +38,10 @@ UPSTREAM = "/upstream/"
 ASK_LIMIT_S = 60.0
 
 
-class SwapLoad:
+class SwapLoad(CallLoad):
     """A question to the model's own server, which starts it."""
 
-    def __init__(
-        self, fleet: DrainFleet, target: RouteCandidate, journal: Journal, clock: Callable[[], float]
-    ) -> None:
-        self._fleet = fleet
-        self._target = target
-        self._journal = journal
-        self._clock = clock
-        self._request: asyncio.Future[HttpAnswer] | None = None
+    _request: asyncio.Future[HttpAnswer] | None = None
 
     def abort(self) -> None:
         if self._request is not None:
