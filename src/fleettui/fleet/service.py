@@ -124,7 +124,7 @@ class FleetService:
         self._has_begun = False
         self._pollers: dict[str, MachinePoller] = {}
         self._grid = TickGrid()
-        self._first_round = FirstRound(self._pollers, clock)
+        self.first_round = FirstRound(self._pollers, clock)
         self._closings: set[asyncio.Task[None]] = set()
         self._following = asyncio.Lock()
         self._has_new_interval = asyncio.Event()
@@ -173,7 +173,7 @@ class FleetService:
 
     async def start(self) -> None:
         """Read the machine files and the catalog, and begin polling."""
-        self._first_round.begin()
+        self.first_round.begin()
         if self._gate is not None:
             await self._gate.load()
         if self.flags is not None:
@@ -285,7 +285,7 @@ class FleetService:
                 # A defect of ours must not end the following of files and decisions for good.
                 log.exception("files, decisions and keys cannot be followed")
             # What was read before a pause must not be stored as if it were of now.
-            is_present = self._publisher.paused_at is None and self._first_round.is_over
+            is_present = self._publisher.paused_at is None and self.first_round.is_over
             if self._keeper is not None and is_present:
                 self._keeper.keep(self.snapshot)
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fleettui.model.snapshot import FleetSnapshot
     from fleettui.serve.stream_hub import StreamHub
 
-READY_S = 10.0
-"""Machines that have not answered by then are not waited for, as with `--route`."""
 KEPT_S = 0.25
 """An encoded document of one snapshot is that old at most: its ages are told to a tenth of a second."""
 
@@ -35,8 +33,6 @@ class Door:
         self.started_at = time.time()
         self.planning = asyncio.Semaphore(1)
         """A plan of a large fleet takes a core for a while; one at a time."""
-        self._ready_by = time.monotonic() + READY_S
-        self._is_ready = False
         self._encoding: asyncio.Task[bytes] | None = None
         self._encoded: tuple[FleetSnapshot, float] | None = None
 
@@ -48,10 +44,7 @@ class Door:
     @property
     def is_ready(self) -> bool:
         """Every machine has answered once since the start, failed, or had its time."""
-        if not self._is_ready:
-            is_settled = all(poller.is_settled for poller in self.service.pollers)
-            self._is_ready = is_settled or time.monotonic() > self._ready_by
-        return self._is_ready
+        return self.service.first_round.is_over
 
     async def wait_until_ready(self) -> None:
         """At most 10 s after the start: before, nobody could be chosen."""
