@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
 
 from fleettui.cli.options import positive_count, positive_seconds, seconds
-from fleettui.cli.verbs import AddVerb, add_json
+from fleettui.cli.verbs import AddVerb, Convert, add_json
 from fleettui.model.drain import CLASS_WORDS, FORCED_CLASSES, DrainClass
-
-Convert = Callable[[Callable[[str], object]], Callable[[str], object]]
 
 START = (
     "Move what MACHINE serves to other machines and unload it, so that it can be rebooted without anyone\n"

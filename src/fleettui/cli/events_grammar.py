@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
 
+from fleettui.cli.verbs import Convert
 from fleettui.fleet.moments import past_moment
 from fleettui.model.event import EVENT_KINDS
 
@@ -18,9 +18,7 @@ CODES = (
 )
 
 
-def add_events_options(
-    parser: ArgumentParser, as_type: Callable[[Callable[[str], object]], Callable[[str], object]]
-) -> None:
+def add_events_options(parser: ArgumentParser, as_type: Convert) -> None:
     """`as_type`: makes argparse print the sentence of a ValueError."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="only events of these machines")
     parser.add_argument(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
 
 from fleettui.cli.options import positive_seconds, seconds
+from fleettui.cli.verbs import Convert
 from fleettui.model.sizes import parse_tokens
 
 CACHE_TYPES = ("f16", "q8_0", "q4_0")
@@ -28,9 +28,7 @@ example:
   fleettui fit llama3.1:70b --context 32768 --parallel 2"""
 
 
-def add_fit_options(
-    parser: ArgumentParser, convert: Callable[[Callable[[str], object]], Callable[[str], object]]
-) -> None:
+def add_fit_options(parser: ArgumentParser, convert: Convert) -> None:
     """What `fit` takes; `convert` makes a reader of values one that argparse can use."""
     parser.add_argument("model", metavar="MODEL", help="name[:tag] as for route, or its id in the catalog")
     parser.add_argument(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fleettui.cli.options import positive_seconds
-from fleettui.cli.verbs import AddVerb
+from fleettui.cli.verbs import AddVerb, Convert
 
 _DESCRIPTION = (
     "Measure the hardware of machines over SSH, many side by side: GPUs, CPU, memory, disks. Prints their\n"
@@ -25,9 +23,7 @@ examples:
   fleettui inventory collect --local"""
 
 
-def add_inventory_verbs(
-    add_verb: AddVerb, convert: Callable[[Callable[[str], object]], Callable[[str], object]]
-) -> None:
+def add_inventory_verbs(add_verb: AddVerb, convert: Convert) -> None:
     """`collect`; `convert` makes a reader of values one that argparse can use."""
     collect = add_verb("collect", _DESCRIPTION, _CODES)
     collect.add_argument("names", nargs="*", metavar="NAME", help="only these machines")

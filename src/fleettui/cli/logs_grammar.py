@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable
 
+from fleettui.cli.verbs import Convert
 from fleettui.fleet.moments import past_moment
 
 DESCRIPTION = (
@@ -21,9 +21,7 @@ CODES = (
 DEFAULT_SINCE_S = 900
 
 
-def add_logs_options(
-    parser: ArgumentParser, as_type: Callable[[Callable[[str], object]], Callable[[str], object]]
-) -> None:
+def add_logs_options(parser: ArgumentParser, as_type: Convert) -> None:
     """`as_type`: makes argparse print the sentence of a ValueError."""
     parser.add_argument("name", metavar="MACHINE", help="whose log")
     parser.add_argument(

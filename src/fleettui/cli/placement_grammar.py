@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fleettui.cli.options import positive_seconds, seconds
-from fleettui.cli.verbs import AddVerb
+from fleettui.cli.verbs import AddVerb, Convert
 
 _DESCRIPTION = (
     "Plan which role of the catalog belongs on which GPU, and say why where there is no place. Nothing is\n"
@@ -27,9 +25,7 @@ examples:
   fleettui placement plan --inventory inventory.yaml --check n-1"""
 
 
-def add_placement_verbs(
-    add_verb: AddVerb, convert: Callable[[Callable[[str], object]], Callable[[str], object]]
-) -> None:
+def add_placement_verbs(add_verb: AddVerb, convert: Convert) -> None:
     """`plan`; `convert` makes a reader of values one that argparse can use."""
     plan = add_verb("plan", _DESCRIPTION, _CODES)
     source = plan.add_mutually_exclusive_group()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
 
+from fleettui.cli.verbs import Convert
 from fleettui.serve.listening import DEFAULT_LISTEN, parse_listen
 
 DESCRIPTION = (
@@ -20,9 +20,7 @@ CODES = (
 )
 
 
-def add_serve_options(
-    parser: ArgumentParser, as_type: Callable[[Callable[[str], object]], Callable[[str], object]]
-) -> None:
+def add_serve_options(parser: ArgumentParser, as_type: Convert) -> None:
     """`as_type`: makes argparse print the sentence of a ValueError."""
     parser.add_argument(
         "--listen",
