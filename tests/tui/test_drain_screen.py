@@ -318,6 +318,9 @@ async def test_by_name_with_reason_and_end() -> None:
         assert rig.drains.asked[1] == ("undrain", "ada", True)
         await rig.press("escape", *typed(":drain fans until never"), "enter")
         assert rig.screen == "fleet"
+        await rig.press(*typed(":drain cleo until 2h"), "enter")
+        assert rig.screen == "fleet", "cleo is a machine, and the cursor is on another one"
+        assert "this would drain ada. Put the cursor on cleo" in rig.told
 
 
 async def test_the_page_of_the_machine_tells_its_drain() -> None:

@@ -56,6 +56,13 @@ class DrainKeys:
         if self.desk is None:
             self.fail(NO_STATE)
             return
+        first = next(iter(text.split()), "")
+        if self._app.snapshot.find(first) is not None:  # nobody is to empty ada who typed `drain bora`
+            self.fail(
+                f"drain takes a reason, and {first} is a machine: this would drain {_named(names)}. "
+                f"Put the cursor on {first}, or begin the reason with another word"
+            )
+            return
         try:
             parse_reason_until(text, self._app.clock())
         except ValueError as error:
