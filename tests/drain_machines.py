@@ -42,6 +42,16 @@ class Ollama:
         expires = {"expires_at": time.time() + 3600.0}
         self.loaded[model] = replace(make_copy(model, gib=GIB), **{**expires, **changes})
 
+    def hold_answers(self) -> asyncio.Event:
+        """Requests to generate are answered once the event is set, or never."""
+        may_answer = asyncio.Event()
+
+        async def wait(asked: dict[str, Any]) -> None:
+            await may_answer.wait()
+
+        self.before_answer = wait
+        return may_answer
+
     def snapshot(self) -> MachineSnapshot:
         """As a poll of this moment has it."""
         now, installed = self.clock(), [make_installed(MODEL, gib=GIB)]
@@ -99,11 +109,11 @@ class DrainService:
 
     flags = None
 
-    def __init__(self, *machines: Ollama) -> None:
+    def __init__(self, *machines: Ollama, **changes: Any) -> None:
+        """`changes`: of the fleet's snapshot."""
         self.machines = machines
         self._subscribers: list[Callable[[FleetSnapshot], None]] = []
-        self.changes: dict[str, Any] = {}
-        """Of the fleet's snapshot."""
+        self._changes = changes
         self.snapshot = self._look()
         self._task = asyncio.ensure_future(self._poll())
 
@@ -133,7 +143,7 @@ class DrainService:
         fleet = make_fleet(
             *[machine.snapshot() for machine in self.machines], taken_at=self.machines[0].clock()
         )
-        return replace(fleet, **self.changes)
+        return replace(fleet, **self._changes)
 
     async def _poll(self) -> None:
         while True:

@@ -16,6 +16,7 @@ from builders import make_engine
 from drain_machines import MODEL, DrainService, Ollama
 from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused
 from fleettui.fleet.drain.desk import DrainDesk
+from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.drain import DrainOptions, DrainStatus
 from fleettui.model.unknown import Unknown
 from fleettui.store.database import Store
@@ -32,8 +33,9 @@ async def desks(tmp_path: Path) -> AsyncIterator[Desks]:
     made: list[DrainDesk] = []
     services: list[DrainService] = []
 
-    def make(*machines: Ollama) -> DrainDesk:
-        services.append(DrainService(*machines))
+    def make(*machines: Ollama, **changes: Any) -> DrainDesk:
+        """`changes`: of the fleet's snapshot."""
+        services.append(DrainService(*machines, **changes))
         made.append(DrainDesk(services[-1], str(tmp_path), FOLDER))
         return made[-1]
 
@@ -44,9 +46,12 @@ async def desks(tmp_path: Path) -> AsyncIterator[Desks]:
         await service.close()
 
 
-async def ended(desk: DrainDesk, name: str = "ada") -> DrainStatus | None:
+async def ended(desk: DrainDesk) -> DrainStatus:
+    """ada's drain, once nobody works on it any more."""
     async with asyncio.timeout(LIMIT_S):
-        return await desk.wait(name)
+        status = await desk.wait("ada")
+    assert status is not None, "its flag is gone"
+    return status
 
 
 async def until(is_met: Callable[[], Any]) -> None:
@@ -60,7 +65,6 @@ async def test_a_covered_copy_goes_once_the_other_is_kept_longer(desks: Desks) -
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     status = await ended(desk)
-    assert status is not None
     assert (status.drain.state, status.drain.text) == ("drained", "")
     assert (set(ada.loaded), set(bora.loaded)) == (set(), {MODEL})
 
@@ -87,7 +91,6 @@ async def test_an_unload_whose_second_look_takes_long_is_no_reload_by_a_client(
     assert ada.unloads == [MODEL], "the first one has its time"
     ada.keeps, ada.loaded = set(), {}
     status = await ended(desk)
-    assert status is not None
     assert (status.drain.state, status.copies[0].unloads) == ("drained", 1)
 
 
@@ -96,12 +99,7 @@ async def test_what_the_operator_calls_off_during_the_second_look_is_not_unloade
     desks: Desks, how: str
 ) -> None:
     ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
-    goes_on = asyncio.Event()
-
-    async def answer_later(asked: dict[str, Any]) -> None:
-        await goes_on.wait()
-
-    bora.before_answer = answer_later
+    goes_on = bora.hold_answers()
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     await until(lambda: bora.sent)
@@ -110,7 +108,8 @@ async def test_what_the_operator_calls_off_during_the_second_look_is_not_unloade
     else:
         await getattr(desk, how)("ada")
     goes_on.set()
-    status = await ended(desk)
+    async with asyncio.timeout(LIMIT_S):
+        status = await desk.wait("ada")
     assert ada.unloads == []
     assert (None if status is None else status.drain.state) == {
         "cancel": "cancelled", "undrain": None, "skip": "blocked",
@@ -132,7 +131,6 @@ async def test_a_skipped_copy_stays_also_when_its_load_ended(desks: Desks) -> No
     await until(lambda: bora.sent)
     await desk.skip("ada", ("ada", "ollama", 11434, MODEL))
     status = await ended(desk)
-    assert status is not None
     assert (status.drain.state, status.copies[0].state, ada.unloads) == ("blocked", "skipped", [])
 
 
@@ -185,7 +183,6 @@ async def test_a_target_is_free_again_when_the_database_was_locked(desks: Desks,
     await worker.is_over.wait()
     assert await desk.resume() == ("ada",)
     status = await ended(desk)
-    assert status is not None
     assert (status.drain.state, set(bora.loaded)) == ("drained", {MODEL})
 
 
@@ -197,7 +194,6 @@ async def test_a_forced_class_lets_nothing_go_that_was_to_be_moved(desks: Desks)
     (plan,) = await desk.start(["ada"], "PSU swap", replace(OPTIONS, forced=("last_copy", "cannot")))
     assert plan.copies[0].drain_class == "move"
     status = await ended(desk)
-    assert status is not None
     assert (status.drain.state, status.copies[0].state, ada.unloads) == ("failed", "failed", [])
     assert "status 500" in status.drain.text
     again = await desk.start(
@@ -205,18 +201,13 @@ async def test_a_forced_class_lets_nothing_go_that_was_to_be_moved(desks: Desks)
     )
     assert again[0].copies[0].is_lost, "now he saw that"
     status = await ended(desk)
-    assert (status is not None and status.drain.state, set(ada.loaded)) == ("drained", set())
+    assert (status.drain.state, set(ada.loaded)) == ("drained", set())
 
 
 async def test_a_resumed_drain_lets_nothing_go_that_was_to_be_moved(desks: Desks, tmp_path: Path) -> None:
     """The target is away when somebody goes on with it: its word is no older than the lines."""
     ada, bora = Ollama("ada", MODEL), Ollama("bora")
-    blocks = asyncio.Event()
-
-    async def never(asked: dict[str, Any]) -> None:
-        await blocks.wait()
-
-    bora.before_answer = never
+    bora.hold_answers()
     first = desks(ada, bora)
     await first.start(["ada"], "PSU swap", replace(OPTIONS, forced=("last_copy", "cannot")))
     await until(lambda: bora.sent)
@@ -224,18 +215,12 @@ async def test_a_resumed_drain_lets_nothing_go_that_was_to_be_moved(desks: Desks
     second = desks(ada)
     assert await second.resume() == ("ada",)
     status = await ended(second)
-    assert status is not None
     assert (status.drain.state, ada.unloads) == ("blocked", [])
 
 
 async def test_a_skip_that_nobody_was_there_to_hear_is_obeyed_by_who_resumes(desks: Desks) -> None:
     ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
-    blocks = asyncio.Event()
-
-    async def never(asked: dict[str, Any]) -> None:
-        await blocks.wait()
-
-    bora.before_answer = never
+    bora.hold_answers()
     first = desks(ada, bora)
     await first.start(["ada"], "PSU swap", OPTIONS)
     await until(lambda: bora.sent)
@@ -245,7 +230,6 @@ async def test_a_skip_that_nobody_was_there_to_hear_is_obeyed_by_who_resumes(des
     await second.skip("ada", ("ada", "ollama", 11434, MODEL))
     assert await second.resume() == ("ada",)
     status = await ended(second)
-    assert status is not None
     assert (status.drain.state, status.copies[0].state, ada.unloads) == ("blocked", "skipped", [])
 
 
@@ -266,7 +250,6 @@ async def test_an_engine_that_says_nothing_ends_the_wait_for_an_empty_machine(
     desk = desks(ada)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     status = await ended(desk)
-    assert status is not None
     assert status.drain.state == "blocked"
     assert "vllm" in status.drain.text.lower()
     assert "connection refused" in status.drain.text
@@ -290,7 +273,6 @@ async def test_a_resumed_drain_of_a_machine_that_nobody_can_plan_for_ends(
     second = desks(ada, bora)
     assert await second.resume() == ("ada",)
     status = await ended(second)
-    assert status is not None
     assert (status.drain.state, "HTTP 500" in status.drain.text) == ("blocked", True)
     assert [copy.is_moved for copy in status.copies] == [True]
 
@@ -305,7 +287,6 @@ async def test_a_covering_copy_that_cannot_be_kept_blocks_after_some_looks(
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     status = await ended(desk)
-    assert status is not None
     assert (status.drain.state, ada.unloads) == ("blocked", [])
     assert "status 404" in status.drain.text
 
@@ -323,7 +304,6 @@ async def test_a_target_that_loads_refuse_and_plans_choose_counts_as_failed(
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     status = await ended(desk)
-    assert status is not None
     assert status.drain.state == "failed"
     assert "serves a copy that was drained" in status.drain.text
 
@@ -334,18 +314,12 @@ async def test_a_clock_that_is_set_back_holds_nothing_up(desks: Desks, tmp_path:
     shift_s = 0.0
     desk._book.clock = lambda: time.time() - shift_s
     ada.clock = bora.clock = desk._book.clock
-    blocks = asyncio.Event()
-
-    async def never(asked: dict[str, Any]) -> None:
-        await blocks.wait()
-
-    bora.before_answer = never
+    may_answer = bora.hold_answers()
     await desk.start(["ada"], "PSU swap", OPTIONS)
     await until(lambda: bora.sent)
     shift_s = 3600.0
-    blocks.set()
+    may_answer.set()
     status = await ended(desk)
-    assert status is not None
     assert status.drain.state == "drained"
 
 
@@ -361,7 +335,6 @@ async def test_what_a_failed_probe_leaves_on_a_target_goes_again(desks: Desks) -
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", replace(OPTIONS, probes=True))
     status = await ended(desk)
-    assert status is not None
     assert status.drain.state == "failed"
     assert (set(ada.loaded), set(bora.loaded)) == ({MODEL}, set())
     told = {entry.step: entry for entry in status.journal}
@@ -375,19 +348,13 @@ async def test_what_cards_do_not_bear_out_is_taken_back(desks: Desks) -> None:
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     status = await ended(desk)
-    assert status is not None
     assert (status.drain.state, set(ada.loaded), set(bora.loaded)) == ("failed", {MODEL}, set())
 
 
 async def test_a_load_under_way_is_given_up_when_all_comes_back(desks: Desks) -> None:
     """Nobody would move back what is there only after the question what was moved."""
     ada, bora = Ollama("ada", MODEL), Ollama("bora")
-    blocks = asyncio.Event()
-
-    async def never(asked: dict[str, Any]) -> None:
-        await blocks.wait()
-
-    bora.before_answer = never
+    bora.hold_answers()
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     await until(lambda: bora.sent)
@@ -402,12 +369,7 @@ async def test_a_new_drain_ends_the_way_back_of_the_last_one(desks: Desks) -> No
     desk = desks(ada, bora)
     await desk.start(["ada"], "PSU swap", OPTIONS)
     await ended(desk)
-    blocks = asyncio.Event()
-
-    async def never(asked: dict[str, Any]) -> None:
-        await blocks.wait()
-
-    ada.before_answer = never
+    ada.hold_answers()
     await desk.undrain("ada", returns=True)
     await until(lambda: ada.sent[1:])
     work = desk._returns["ada"]
@@ -415,4 +377,17 @@ async def test_a_new_drain_ends_the_way_back_of_the_last_one(desks: Desks) -> No
     assert work.is_over.is_set()
     assert [copy.state for copy in work.copies] == ["failed"]
     status = await ended(desk)
-    assert (status is not None and status.drain.state, set(bora.loaded)) == ("drained", {MODEL})
+    assert (status.drain.state, set(bora.loaded)) == ("drained", {MODEL})
+
+
+async def test_the_catalog_has_one_more_loaded_before_a_covered_copy_goes(desks: Desks) -> None:
+    """`keep: 2`: one on bora is not enough."""
+    ada, bora, cleo = Ollama("ada", MODEL), Ollama("bora", MODEL), Ollama("cleo")
+    may_answer = cleo.hold_answers()
+    desk = desks(ada, bora, cleo, catalog=Catalog((CatalogModel(MODEL, keep=2),)))
+    await desk.start(["ada"], "PSU swap", OPTIONS)
+    await until(lambda: cleo.sent)
+    assert (set(bora.loaded), ada.unloads) == ({MODEL}, [])
+    may_answer.set()
+    status = await ended(desk)
+    assert (status.drain.state, set(cleo.loaded), set(ada.loaded)) == ("drained", {MODEL}, set())
