@@ -14,12 +14,11 @@ from fleettui.cli import diagnostics
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.look import look_of
+from fleettui.model.drain import WORKING
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.view.text import clean
 
 LOG_BYTES = 1 << 20
-_WORKING = ("planned", "running")
-"""States of a drain that somebody has to go on with."""
 
 
 class _OwnFile(logging.handlers.RotatingFileHandler):
@@ -66,7 +65,7 @@ def run_dashboard(folders: Folders) -> int:
 def tell_left_drains(fleet: FleetSnapshot) -> None:
     """Whoever leaves knows what is still to be done, and by whom."""
     left = [
-        clean(item.name) for item in fleet.machines if item.drain is not None and item.drain.state in _WORKING
+        clean(item.name) for item in fleet.machines if item.drain is not None and item.drain.state in WORKING
     ]
     if left:
         diagnostics.say(

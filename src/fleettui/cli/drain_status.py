@@ -11,7 +11,7 @@ from fleettui.cli.drain_talk import DrainTalk, check_machines
 from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.live import LiveBlock
-from fleettui.model.drain import DrainStatus
+from fleettui.model.drain import WORKING, DrainStatus
 from fleettui.model.snapshot import DrainFlag, FleetSnapshot
 from fleettui.store.database import Store, StoreError
 from fleettui.store.drains import load_drain, load_drains
@@ -22,7 +22,6 @@ from fleettui.view.drain_status import journal_lines, progress_text, status_line
 from fleettui.view.text import clean
 
 JOURNAL_SHOWN = 20
-WORKING = ("planned", "running")
 POLLS_TO_SEE = 4
 """Two without a copy, and the time that they take."""
 Found = tuple[tuple[str, DrainStatus | None], ...]

@@ -32,6 +32,8 @@ CLASS_WORDS: dict[DrainClass, str] = {
 }
 LOADING_CLASSES: tuple[DrainClass, ...] = ("move", "move_evicts", "degraded", "pull")
 """Their copies are loaded on a target first."""
+WORKING: tuple[DrainState, ...] = ("planned", "running")
+"""States of a drain that somebody has to work on."""
 FORCED_CLASSES: tuple[DrainClass, ...] = ("last_copy", "cannot", "unmanaged")
 """Copies that end without a resident one elsewhere: only with the operator's word for each class."""
 

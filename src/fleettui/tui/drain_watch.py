@@ -7,15 +7,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from fleettui.fleet.drain.words import DrainError
-from fleettui.model.drain import CopyProgress, DrainStatus
+from fleettui.model.drain import WORKING, CopyProgress, DrainStatus
 from fleettui.view.text import clean
 
 if TYPE_CHECKING:
     from fleettui.fleet.drain.desk import DrainDesk
     from fleettui.tui.app import FleetApp
 
-WORKING = ("planned", "running")
-"""What is stored of these holds, whatever the machine shows: its worker says when it is empty."""
 LOOK_S = 1.0
 """Drains that another process works on are read this often."""
 
@@ -56,6 +54,7 @@ class DrainWatch:
     def status_of(self, name: str) -> DrainStatus | None:
         """As last read, with what the machine shows by now; None where it has none, or nobody looked yet."""
         status = self._statuses.get(name)
+        # Of a drain at work the stored state holds, whatever the machine shows: its worker tells when.
         if status is None or status.drain.state in WORKING:
             return status
         seen = self._app.service.snapshot.find(name)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fleettui.model.clock import day_and_time, duration
 from fleettui.model.drain import (
     LOADING_CLASSES,
+    WORKING,
     CopyProgress,
     Drain,
     DrainOptions,
@@ -230,7 +231,7 @@ def flag_words(drain: Drain, now: float, utc_offset_s: int | None) -> str:
 def time_words(status: DrainStatus, now: float) -> str:
     """`34s so far, ~17 s left`: of the copies in work, where that is known."""
     drain = status.drain
-    if drain.state not in ("planned", "running"):
+    if drain.state not in WORKING:
         return ""
     text = f"{duration(now - drain.since)} so far"
     left = max([seconds_left(copy, now) or 0.0 for copy in status.copies], default=0.0)
@@ -256,7 +257,7 @@ def worker_words(status: DrainStatus, now: float, pid: int, keys: dict[str, str]
     """Who works on it; None once nobody has to."""
     lock = status.lock
     if lock is None:
-        if status.drain.state not in ("planned", "running"):
+        if status.drain.state not in WORKING:
             return None
         return f"nobody works on it now; {keys['drain_take_over']} takes it over", "warn"
     silent_s = now - lock.beat_at

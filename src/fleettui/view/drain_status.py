@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from fleettui.model.clock import day_and_time, duration, hh_mm_ss
-from fleettui.model.drain import CLASS_WORDS, CopyProgress, CopyState, Drain, DrainStatus, JournalEntry
+from fleettui.model.drain import (
+    CLASS_WORDS,
+    WORKING,
+    CopyProgress,
+    CopyState,
+    Drain,
+    DrainStatus,
+    JournalEntry,
+)
 from fleettui.model.snapshot import DrainState
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone
@@ -101,7 +109,7 @@ def work_text(status: DrainStatus, now: float, utc_offset_s: int | None = None) 
         silent_s = now - lock.beat_at
         heard = f", last heard of {duration(silent_s)} ago" if silent_s > 30 else ""
         parts.append(f"{clean(lock.holder)} works on it (process {lock.pid}{heard})")
-    elif drain.state in ("planned", "running"):
+    elif drain.state in WORKING:
         parts.append(
             "nobody works on it now; a dashboard goes on with it, or: "
             f"fleettui drain status {clean(drain.machine)} --follow"

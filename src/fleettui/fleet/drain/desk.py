@@ -9,17 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from fleettui.fleet.drain.book import WORKING, DrainBook
+from fleettui.fleet.drain.book import DrainBook
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError, DrainFailure, DrainFleet
 from fleettui.fleet.maintenance import REASON_LIMIT
-from fleettui.model.drain import (
-    CopyProgress,
-    Drain,
-    DrainOptions,
-    DrainPlan,
-    DrainStatus,
-)
+from fleettui.model.drain import WORKING, CopyProgress, Drain, DrainOptions, DrainPlan, DrainStatus
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.probes.clean import clean_text

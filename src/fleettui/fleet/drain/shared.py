@@ -7,11 +7,12 @@ import logging
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
-from fleettui.fleet.drain.book import LOADING, WORKING, DrainBook
+from fleettui.fleet.drain.book import LOADING, DrainBook
 from fleettui.fleet.drain.words import DrainError, DrainFleet
 from fleettui.fleet.starting import FIRST_ROUND_S
 from fleettui.model.drain import (
     LOADING_CLASSES,
+    WORKING,
     CopyProgress,
     Drain,
     DrainOptions,

@@ -12,7 +12,6 @@ import time
 
 from fleettui.decide.drain.progress import RELOADED, NextStep, end_of_drain, next_step
 from fleettui.fleet.drain.board import CopyBoard, Key
-from fleettui.fleet.drain.book import WORKING
 from fleettui.fleet.drain.clients import who_is_connected
 from fleettui.fleet.drain.copy_task import CopyTask
 from fleettui.fleet.drain.lock import WorkLock
@@ -20,7 +19,7 @@ from fleettui.fleet.drain.observing import SILENT_S, Observer
 from fleettui.fleet.drain.replanning import plan_again
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError
-from fleettui.model.drain import Drain, DrainPlan, JournalEntry
+from fleettui.model.drain import WORKING, Drain, DrainPlan, JournalEntry
 from fleettui.model.record import replace
 from fleettui.model.snapshot import DrainState, MachineSnapshot
 

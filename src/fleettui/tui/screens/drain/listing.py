@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fleettui.model.drain import CopyProgress, DrainOptions, DrainPlan, DrainStatus, PlannedCopy
+from fleettui.model.drain import WORKING, CopyProgress, DrainOptions, DrainPlan, DrainStatus, PlannedCopy
 from fleettui.tui.widgets.block_list import BlockList
 from fleettui.view.drain_page import preview_heading, status_heading
 from fleettui.view.drain_rows import (
@@ -72,7 +72,7 @@ def work_list(
             rows.append(heading_row(name, status_heading(status), layout))
         rows += progress_rows(status.copies, now, layout)
         if not status.copies:
-            is_new = status.drain.state in ("planned", "running")
+            is_new = status.drain.state in WORKING
             rows += note_row(name, "no copy yet" if is_new else "no copy was loaded there", layout)
     return rows
 

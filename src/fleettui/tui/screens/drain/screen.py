@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual import events
 
-from fleettui.model.drain import DrainClass, DrainOptions
+from fleettui.model.drain import WORKING, DrainClass, DrainOptions
 from fleettui.model.record import replace
 from fleettui.tui.actions import bindings_for
 from fleettui.tui.screens.drain.listing import planned_of, progress_of
-from fleettui.tui.screens.drain.showing import WORKING, ShowingScreen
+from fleettui.tui.screens.drain.showing import ShowingScreen
 from fleettui.view.drain_page import STALE_BEAT_S
 from fleettui.view.drain_rows import needed_word
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from textual.app import ComposeResult
 
-from fleettui.model.drain import DrainOptions, DrainStatus
+from fleettui.model.drain import WORKING, DrainOptions, DrainStatus
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.tui.drain_watch import is_under_way
 from fleettui.tui.live import LiveScreen
@@ -47,7 +47,6 @@ LOW, HIGH = 20, 40
 """Lines of the screen below which nothing is to spare, and from which there is room for more words."""
 NARROW = 60
 """Columns of the screen below which the title tells no times."""
-WORKING = ("planned", "running")
 _KEYS = ("drain_start", "drain_abort", "drain_take_over", "undrain")
 
 
