@@ -101,6 +101,27 @@ def load_journal(
         return _read_journal(connection, os.path.realpath(machines_dir), machine, drain_id, entries)
 
 
+def find_cover_doubts(store: Store, machines_dir: str, machine: str, copy: str) -> tuple[bool, float | None]:
+    """Of one moment: is that machine drained or in maintenance; and when was that copy on it asked to go and
+    neither seen gone since nor brought back, None: it was not. Raises StoreError."""
+    key = (os.path.realpath(machines_dir), machine)
+    with store.transaction("DEFERRED") as connection:
+        flagged = connection.execute(
+            "SELECT 1 FROM drains WHERE machines_dir = ? AND machine = ? "
+            "UNION ALL SELECT 1 FROM machine_flags WHERE machines_dir = ? AND name = ?",
+            (*key, *key),
+        ).fetchone()
+        # A copy that is let go on the way back was elsewhere, and the machine itself serves it instead.
+        last = connection.execute(
+            "SELECT step, result, at FROM drain_journal WHERE machines_dir = ? AND machine = ? AND copy = ? "
+            "AND (step IN ('gone', 'returned') OR (step = 'unload' AND target <> machine)) "
+            "ORDER BY seq DESC LIMIT 1",
+            (*key, copy),
+        ).fetchone()
+    is_leaving = last is not None and last[:2] == ("unload", "ok")
+    return flagged is not None, last[2] if is_leaving else None
+
+
 def change_drain(
     store: Store, machines_dir: str, machine: str, change: Change, entry: JournalEntry | None = None
 ) -> tuple[Drain | None, Drain | None]:

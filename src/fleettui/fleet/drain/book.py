@@ -24,6 +24,7 @@ from fleettui.store.drains import (
     append_journal,
     beat_lock,
     change_drain,
+    find_cover_doubts,
     load_drain,
     load_drains,
     load_journal,
@@ -31,15 +32,12 @@ from fleettui.store.drains import (
     save_copies,
     take_lock,
 )
-from fleettui.store.flags import FleetFlags, load_flags
 from fleettui.store.leases import load_leases
 
 if TYPE_CHECKING:
     from fleettui.store.drains import Change
 
 Result = TypeVar("Result")
-WORKING = ("planned", "running")
-"""States in which somebody works on a drain, or should."""
 LOADING = ("loading", "verifying")
 
 
@@ -95,9 +93,9 @@ class DrainBook:
         """Askers whose effect no poll has shown yet."""
         return await self._call(lambda store: load_leases(store, self.machines_dir, self.clock()))
 
-    async def load_flags(self) -> FleetFlags:
-        """Who is in maintenance or drained, as of this moment."""
-        return (await self._call(lambda store: load_flags(store, self.machines_dir)))[1]
+    async def find_cover_doubts(self, machine: str, copy: str) -> tuple[bool, float | None]:
+        """Is that machine out of service now, and when was that copy on it asked to go, if it was."""
+        return await self._call(lambda store: find_cover_doubts(store, self.machines_dir, machine, copy))
 
     async def load_knowledge(self, fleet: FleetSnapshot) -> RouteKnowledge:
         """All that routing knows beyond the snapshot, of every model of the fleet."""

@@ -32,6 +32,10 @@ from fleettui.model.unknown import Unknown
 COVER_MARGIN_S = 30.0
 """A covering copy that ends sooner covers nothing."""
 
+LEAVING_S = 60.0
+"""A copy that another drain has asked to go may still be listed for so long: it covers nothing, even where
+that drain was called off since."""
+
 
 class CopyJournal(Protocol):
     """Writes the steps of one copy down and shows how far it is."""
@@ -250,9 +254,12 @@ async def _verify_cover(
     left_s = _left_s(cover.copy, room.now())
     if left_s < COVER_MARGIN_S:
         raise Uncovered(f"{line.copy.name} on {cover.machine} ends in {max(0.0, left_s):.0f} s")
-    flags = await room.book.load_flags()
-    if cover.machine in flags.drains or cover.machine in flags.maintenance:
+    is_out, asked_at = await room.book.find_cover_doubts(cover.machine, cover.copy.name)
+    if is_out:
         raise Uncovered(f"{cover.machine} is taken out of service itself")
+    ago = float("inf") if asked_at is None else abs(room.now() - asked_at)  # clocks are set back too
+    if ago < LEAVING_S:
+        raise Uncovered(f"{cover.copy.name} on {cover.machine} was asked to go {ago:.0f} s ago")
     return cover
 
 
