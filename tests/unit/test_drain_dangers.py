@@ -28,6 +28,13 @@ LIMIT_S = 60.0
 Desks = Callable[..., DrainDesk]
 
 
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as ever, with less time between them."""
+    monkeypatch.setattr("fleettui.fleet.drain.board.AGAIN_S", 0.1)
+    monkeypatch.setattr("fleettui.fleet.drain.ollama.LOOK_S", 0.1)
+
+
 @pytest.fixture
 async def desks(tmp_path: Path) -> AsyncIterator[Desks]:
     made: list[DrainDesk] = []
@@ -233,7 +240,6 @@ async def test_a_skip_that_nobody_was_there_to_hear_is_obeyed_by_who_resumes(des
     assert (status.drain.state, status.copies[0].state, ada.unloads) == ("blocked", "skipped", [])
 
 
-QUICK = ("fleettui.fleet.drain.board.AGAIN_S", 0.1)
 SILENT = ("fleettui.fleet.drain.observing.SILENT_S", "fleettui.fleet.drain.worker.SILENT_S")
 
 
@@ -277,11 +283,8 @@ async def test_a_resumed_drain_of_a_machine_that_nobody_can_plan_for_ends(
     assert [copy.is_moved for copy in status.copies] == [True]
 
 
-async def test_a_covering_copy_that_cannot_be_kept_blocks_after_some_looks(
-    desks: Desks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_covering_copy_that_cannot_be_kept_blocks_after_some_looks(desks: Desks) -> None:
     """Its files are gone from the disk: it answers nothing but 404 to whoever wants it to stay."""
-    monkeypatch.setattr(*QUICK)
     ada, bora = Ollama("ada", MODEL), Ollama("bora", MODEL)
     bora.before_answer = lambda asked: 404
     desk = desks(ada, bora)
@@ -294,7 +297,6 @@ async def test_a_covering_copy_that_cannot_be_kept_blocks_after_some_looks(
 async def test_a_target_that_loads_refuse_and_plans_choose_counts_as_failed(
     desks: Desks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(*QUICK)
 
     async def refuse(load: CopyLoad) -> None:
         raise TargetRefused("bora: phi4 there serves a copy that was drained", is_failure=False)
