@@ -90,6 +90,7 @@ class Arena:
         for model in models:
             self.fleet.command(f"install {name} {model}")
             self.fleet.command(f"load {name} {model} {keep_alive} {context or ''}")
+            self.fleet.command(f"hurry {name}")
             wait_until(lambda: not self.fleet.command(f"state {name}")["loading"], f"{model} on {name}")
             assert model in self.loaded(name)
 
@@ -163,16 +164,25 @@ class Arena:
     def steps(self) -> list[str]:
         return [entry[0] for entry in self.journal()]
 
-    def wait_for(self, step: str, run: Run | None = None) -> None:
+    def wait_for(self, step: str, run: Run) -> None:
         """Until that step is in the journal."""
+        self._wait_during(run, lambda: step in self.steps(), step)
 
+    def wait_for_load(self, name: str, run: Run) -> None:
+        """Until its Ollama loads something."""
+        self._wait_during(
+            run, lambda: bool(self.fleet.command(f"state {name}")["loading"]), f"a load on {name}"
+        )
+
+    def _wait_during(self, run: Run, is_met: Callable[[], bool], what: str) -> None:
         def is_there() -> bool:
-            if step in self.steps():
+            is_over = run.process.poll() is not None
+            if is_met():
                 return True
-            assert run is None or run.process.poll() is None, f"ended before {step}: {self.told(run)}"
+            assert not is_over, f"ended before {what}: {self.told(run)}"
             return False
 
-        wait_until(is_there, f"{step} in {self.steps()}")
+        wait_until(is_there, what)
 
     def state_of(self, name: str) -> tuple[str, str] | None:
         """State and text of its drain as stored."""

@@ -24,7 +24,7 @@ def drain_cancelled_while_a_target_loads(arena: Arena, source: str, first: str) 
     arena.fleet.command(f"disk {first} 0.1")
     with Observer(arena.fleet, arena.names, [BIG]) as observer:
         drain = arena.drain(source)
-        wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
+        arena.wait_for_load(first, drain)
         cancel = arena.call("drain", "cancel", source)
         assert cancel.process.returncode == 0, arena.told(cancel)
         arena.fleet.command(f"hurry {first}")
@@ -43,7 +43,7 @@ def drain_cancelled_now_the_load_is_given_up(arena: Arena, source: str, first: s
     arena.install(first, SMALL)
     arena.fleet.command(f"fault {first} stall {SMALL}")
     drain = arena.drain(source)
-    wait_until(lambda: bool(arena.fleet.command(f"state {first}")["loading"]), "the load began")
+    arena.wait_for_load(first, drain)
     assert arena.call("drain", "cancel", source, "--now", "--eligible").process.returncode == 0
     assert drain.wait() == 1, arena.told(drain)
     wait_until(lambda: not arena.fleet.command(f"state {first}")["loading"], "the load was given up")

@@ -20,7 +20,7 @@ def drain_while_the_source_dies(arena: Arena, source: str, target: str) -> None:
     arena.load(source, BIG)
     arena.install(target, BIG)
     drain = arena.drain(source)
-    wait_until(lambda: bool(arena.fleet.command(f"state {target}")["loading"]), "the load began")
+    arena.wait_for_load(target, drain)
     arena.fleet.command(f"crash {source}")
     assert drain.wait() == 1, arena.told(drain)
     state, text = arena.state_of(source) or ("", "")
@@ -79,7 +79,7 @@ def drain_when_nobody_else_is_left(arena: Arena, source: str, target: str) -> No
     arena.install(target, SMALL)
     arena.fleet.command(f"fault {target} stall {SMALL}")
     drain = arena.drain(source)
-    wait_until(lambda: bool(arena.fleet.command(f"state {target}")["loading"]), "the load began")
+    arena.wait_for_load(target, drain)
     arena.fleet.command(f"crash {target}")
     assert drain.wait() == 1, arena.told(drain)
     assert (arena.state_of(source) or ("",))[0] == "failed"
