@@ -13,7 +13,8 @@ from builders import NOW, digest_of, make_copy, make_engine, make_fleet, make_sn
 from fleettui.decide.drain.sight import Cover
 from fleettui.fleet.drain import llamacpp, ollama, vllm
 from fleettui.fleet.drain.clients import who_is_connected
-from fleettui.fleet.drain.engines import BusyError, StepError, list_now, unloader_of
+from fleettui.fleet.drain.copy_work import Withdrawn
+from fleettui.fleet.drain.engines import BusyError, LastLook, StepError, list_now, unloader_of
 from fleettui.fleet.drain.hooks import start_by_hook, stop_by_hook
 from fleettui.fleet.engine_line import EngineAddress, EngineLine
 from fleettui.model.drain import SourceCopy
@@ -27,6 +28,15 @@ from fleettui.probes.socket_peers import ITSELF, PEERS_COMMAND, parse_peers
 
 MODEL = "qwen3:8b"
 COPY = SourceCopy("ada", "ollama", 11434, MODEL, digest_of(MODEL), expires_at=NOW + 1800)
+
+
+def hears(calls: list[str]) -> LastLook:
+    """Lets every call out that it writes down."""
+
+    async def look(call: str) -> None:
+        calls.append(call)
+
+    return look
 
 
 class Machine:
@@ -97,12 +107,12 @@ def test_only_what_nobody_announced_and_did_not_end_by_itself_has_vanished() -> 
 
 async def test_an_unload_names_the_model_and_nothing_else() -> None:
     service, calls = Machine(make_snapshot("ada")), []
-    await ollama.UNLOADER.unload(service, COPY, calls.append)
+    await ollama.UNLOADER.unload(service, COPY, hears(calls))
     assert service.sent == [("POST 11434/api/generate", {"model": MODEL, "keep_alive": 0})]
     assert calls == ['POST ada:11434/api/generate {"model": "qwen3:8b", "keep_alive": 0}']
     service.answers = {"/api/generate": (404, {"error": "model not found"})}
     with pytest.raises(StepError, match="model not found"):
-        await ollama.UNLOADER.unload(service, COPY, calls.append)
+        await ollama.UNLOADER.unload(service, COPY, hears(calls))
 
 
 @pytest.mark.parametrize(
@@ -151,13 +161,13 @@ async def test_a_router_unloads_only_what_is_idle() -> None:
     service, calls = Machine(with_engine("llamacpp", 8080, traits=ROUTER)), []
     service.answers = {OF_MODEL: b"llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\n"}
     with pytest.raises(BusyError, match="1 running"):
-        await llamacpp.UNLOADER.unload(service, LLAMA, calls.append)
+        await llamacpp.UNLOADER.unload(service, LLAMA, hears(calls))
     service.answers = {OF_MODEL: (501, {"error": "off"})}
     with pytest.raises(BusyError, match="not known"):
-        await llamacpp.UNLOADER.unload(service, LLAMA, calls.append)
+        await llamacpp.UNLOADER.unload(service, LLAMA, hears(calls))
     assert calls == []
     service.answers = {OF_MODEL: IDLE}
-    await llamacpp.UNLOADER.unload(service, LLAMA, calls.append)
+    await llamacpp.UNLOADER.unload(service, LLAMA, hears(calls))
     assert calls == ['POST ada:8080/models/unload {"model": "qwen3:8b"}']
 
 
@@ -188,15 +198,27 @@ async def test_a_vllm_is_stopped_by_the_operators_command_once_it_is_idle() -> N
     service, calls = Machine(with_engine("vllm", stop=command)), []
     service.answers = {"/metrics": QUIET.replace(b"} 0", b"} 2", 1)}
     with pytest.raises(BusyError, match="2 running"):
-        await vllm.UNLOADER.unload(service, VLLM, calls.append)
+        await vllm.UNLOADER.unload(service, VLLM, hears(calls))
     assert service.commands == []
     service.answers = {"/metrics": QUIET}
-    await vllm.UNLOADER.unload(service, VLLM, calls.append)
+    await vllm.UNLOADER.unload(service, VLLM, hears(calls))
     assert service.commands == [command], "as it stands in the file"
     assert calls == [f"ssh ada {command}"]
     service.command_answer = CommandAnswer(3, None, b"", b"no such \x1b[31mcontainer\n")
     with pytest.raises(StepError, match=r"exit code 3: no such .*container"):
-        await vllm.UNLOADER.unload(service, VLLM, calls.append)
+        await vllm.UNLOADER.unload(service, VLLM, hears(calls))
+
+
+async def test_what_is_called_off_while_its_engine_is_asked_whether_it_is_idle_is_not_stopped() -> None:
+    async def refuse(call: str) -> None:
+        assert service.sent == [("GET 8000/metrics", None)], "looked at last of all"
+        raise Withdrawn("the drain was ended")
+
+    service = Machine(with_engine("vllm", stop="docker stop it"))
+    service.answers = {"/metrics": QUIET}
+    with pytest.raises(Withdrawn):
+        await vllm.UNLOADER.unload(service, VLLM, refuse)
+    assert service.commands == []
 
 
 async def test_without_a_command_a_vllm_sleeps_where_it_can() -> None:
@@ -204,7 +226,7 @@ async def test_without_a_command_a_vllm_sleeps_where_it_can() -> None:
     service.answers = {"/metrics": QUIET}
     (machine,) = service.snapshot.machines
     assert vllm.UNLOADER.refusal(machine, VLLM) == ""
-    await vllm.UNLOADER.unload(service, VLLM, lambda _: None)
+    await vllm.UNLOADER.unload(service, VLLM, hears([]))
     assert service.sent[-1] == ("POST 8000/sleep?level=1", {})
     fixed = with_engine("vllm")
     assert "missing: `stop:`" in vllm.UNLOADER.refusal(fixed, VLLM)
@@ -214,9 +236,10 @@ async def test_without_a_command_a_vllm_sleeps_where_it_can() -> None:
 
 async def test_commands_that_nobody_wrote_are_not_run() -> None:
     service = Machine(with_engine("vllm"))
-    for run in (stop_by_hook, start_by_hook):
-        with pytest.raises(StepError, match="in the machine file"):
-            await run(service, VLLM, lambda _: None)
+    with pytest.raises(StepError, match="in the machine file"):
+        await stop_by_hook(service, VLLM, hears([]))
+    with pytest.raises(StepError, match="in the machine file"):
+        await start_by_hook(service, VLLM, lambda _: None)
     assert service.commands == []
 
 
@@ -264,10 +287,10 @@ async def test_a_command_stops_no_server_that_counts_requests_this_moment(kind: 
     service = Machine(with_engine(kind, stop="systemctl --user stop it", traits=EngineTraits()))
     service.answers = {"/v1/models": {"data": [{"id": MODEL}]}, "/metrics": metrics, "/slots": (501, {})}
     with pytest.raises(BusyError, match="1 running"):
-        await unloader_of(kind).unload(service, copy, lambda _: None)
+        await unloader_of(kind).unload(service, copy, hears([]))
     assert service.commands == []
     service.answers["/metrics"] = metrics.replace(b" 1", b" 0", 1)
-    await unloader_of(kind).unload(service, copy, lambda _: None)
+    await unloader_of(kind).unload(service, copy, hears([]))
     assert service.commands == ["systemctl --user stop it"]
 
 
@@ -276,7 +299,7 @@ async def test_no_secret_of_a_command_is_written_down() -> None:
     service, calls = Machine(with_engine("vllm", stop=command)), []
     service.command_answer = CommandAnswer(1, None, b"", b"Authorization: Bearer sk-1 refused")
     with pytest.raises(StepError) as failed:
-        await stop_by_hook(service, SourceCopy("ada", "vllm", 8000, MODEL), calls.append)
+        await stop_by_hook(service, SourceCopy("ada", "vllm", 8000, MODEL), hears(calls))
     assert calls == ["ssh ada docker run -e HF_TOKEN=… vllm --api-key … --port 8000"]
     assert service.commands == [command]
     assert "sk-1" not in str(failed.value)

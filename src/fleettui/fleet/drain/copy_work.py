@@ -139,9 +139,12 @@ class CopyLoad:
 
     async def _unload_again(self, landed: str) -> None:
         line, name = EngineLine(self._room.service, address_of(self._target)), self._target.machine
-        call = lambda sent: self._journal.step("unload_again", target=name, call=sent)  # noqa: E731
+
+        async def write_down(call: str) -> None:
+            self._journal.step("unload_again", target=name, call=call)
+
         try:
-            await ollama.unload_model(line, landed, call)
+            await ollama.unload_model(line, landed, write_down)
         except StepError as error:
             self._journal.step("unload_again", target=name, result=str(error))
 
@@ -220,8 +223,8 @@ async def release(
 ) -> Cover | None:
     """Unload a copy, once a copy elsewhere was verified this moment; the one that stands for it.
 
-    `may_unload` tells last of all why it shall stay; empty: it shall go. Raises Uncovered, Withdrawn,
-    StepError.
+    Once nothing else is left to ask, `may_unload` tells why it shall stay; empty: it shall go. Raises
+    Uncovered, Withdrawn, StepError.
     """
     cover = None
     is_forced = line.is_lost and line.drain_class in options.forced
@@ -232,13 +235,16 @@ async def release(
     refusal = "it is not declared any more" if machine is None else unloader.refusal(machine, line.copy)
     if refusal:
         raise StepError(refusal)
-    withdrawn = "" if may_unload is None else await may_unload()
-    if withdrawn:
-        raise Withdrawn(withdrawn)
-    where = "" if cover is None else cover.machine
-    await unloader.unload(
-        room.service, line.copy, lambda call: journal.step("unload", target=where, call=call)
-    )
+
+    async def look_last(call: str) -> None:
+        withdrawn = "" if may_unload is None else await may_unload()
+        if withdrawn:
+            raise Withdrawn(withdrawn)
+        if cover is not None:
+            await _check_flags(room, cover)
+        journal.step("unload", target="" if cover is None else cover.machine, call=call)
+
+    await unloader.unload(room.service, line.copy, look_last)
     return cover
 
 
@@ -254,13 +260,17 @@ async def _verify_cover(
     left_s = _left_s(cover.copy, room.now())
     if left_s < COVER_MARGIN_S:
         raise Uncovered(f"{line.copy.name} on {cover.machine} ends in {max(0.0, left_s):.0f} s")
+    return cover
+
+
+async def _check_flags(room: DrainRoom, cover: Cover) -> None:
+    """By what is stored this moment. Raises Uncovered where its machine shall be empty, or was to be."""
     is_out, asked_at = await room.book.find_cover_doubts(cover.machine, cover.copy.name)
     if is_out:
         raise Uncovered(f"{cover.machine} is taken out of service itself")
     ago = float("inf") if asked_at is None else abs(room.now() - asked_at)  # clocks are set back too
     if ago < LEAVING_S:
         raise Uncovered(f"{cover.copy.name} on {cover.machine} was asked to go {ago:.0f} s ago")
-    return cover
 
 
 async def _fresh(room: DrainRoom, line: PlannedCopy, cover: Cover, options: DrainOptions) -> Cover:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from fleettui.decide.drain.sight import Cover, find_engine, holds_memory
@@ -28,6 +28,8 @@ Note = Callable[[str], None]
 """Hears how far a step is."""
 Journal = Callable[[str], None]
 """Takes each remote call as it is made."""
+LastLook = Callable[[str], Awaitable[None]]
+"""Takes the call that unloads, last of all before it is made; raises what speaks against it by now."""
 
 
 class StepError(Exception):
@@ -84,7 +86,7 @@ class Unloader(Protocol):
     def refusal(self, machine: MachineSnapshot, copy: SourceCopy) -> str:
         """What is missing to unload it; empty: nothing."""
 
-    async def unload(self, fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
+    async def unload(self, fleet: DrainFleet, copy: SourceCopy, last_look: LastLook) -> None:
         """Ask for it; that it is gone is seen later. Raises StepError."""
 
 

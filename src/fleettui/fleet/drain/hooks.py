@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fleettui.fleet.drain.engines import Journal, StepError, endpoint_of
+from fleettui.fleet.drain.engines import Journal, LastLook, StepError, endpoint_of
 from fleettui.fleet.drain.words import DrainFleet
 from fleettui.model.drain import SourceCopy
 from fleettui.net.errors import LinkError
@@ -19,13 +19,13 @@ HOOK_LIMIT_S = 600.0
 _SAID_LIMIT = 200
 
 
-async def stop_by_hook(fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
+async def stop_by_hook(fleet: DrainFleet, copy: SourceCopy, last_look: LastLook) -> None:
     """Run `stop:` of the copy's engine. Raises StepError, also where the file has none."""
     endpoint = endpoint_of(fleet.snapshot.find(copy.machine), copy)
     command = None if endpoint is None else endpoint.stop
     if command is None:
         raise StepError(f"{copy.name} on {copy.machine}: its engine has no `stop:` in the machine file")
-    await run_hook(fleet, copy.machine, command, journal)
+    await run_hook(fleet, copy.machine, command, last_look)
 
 
 async def start_by_hook(fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
@@ -34,13 +34,17 @@ async def start_by_hook(fleet: DrainFleet, copy: SourceCopy, journal: Journal) -
     command = None if endpoint is None else endpoint.start
     if command is None:
         raise StepError(f"{copy.name} on {copy.machine}: its engine has no `start:` in the machine file")
-    await run_hook(fleet, copy.machine, command, journal)
+
+    async def write_down(call: str) -> None:
+        journal(call)
+
+    await run_hook(fleet, copy.machine, command, write_down)
 
 
-async def run_hook(fleet: DrainFleet, machine: str, command: str, journal: Journal) -> None:
+async def run_hook(fleet: DrainFleet, machine: str, command: str, last_look: LastLook) -> None:
     """Run one command to its end. Raises StepError where it fails, hangs, or nobody is connected."""
     link, shown = _link_to(fleet, machine), hide_secrets(command)
-    journal(f"ssh {machine} {shown}")
+    await last_look(f"ssh {machine} {shown}")
     try:
         async with asyncio.timeout(HOOK_LIMIT_S):
             answer = await link.run_command(command)

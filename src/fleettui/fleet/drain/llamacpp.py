@@ -15,8 +15,8 @@ from fleettui.fleet.drain.engines import (
     BusyError,
     CallLoad,
     IdleUnknownError,
-    Journal,
     Landing,
+    LastLook,
     Note,
     StepError,
     address_of_copy,
@@ -106,17 +106,17 @@ class RouterUnloader:
             f"a single llama-server has no unload call; missing: `stop:` of it in the file of {copy.machine}"
         )
 
-    async def unload(self, fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
+    async def unload(self, fleet: DrainFleet, copy: SourceCopy, last_look: LastLook) -> None:
         machine = fleet.snapshot.find(copy.machine)
         engine = find_engine(machine, copy.engine, copy.port)
         if engine is None or engine.traits is None or not engine.traits.is_router:
             await check_counted(fleet, copy)
-            await stop_by_hook(fleet, copy, journal)
+            await stop_by_hook(fleet, copy, last_look)
             return
         line = EngineLine(fleet, address_of_copy(copy))
         await _check_idle(line, copy)
         body = {"model": copy.name}
-        journal(f"POST {line.address.shown}{UNLOAD} {json.dumps(body)}")
+        await last_look(f"POST {line.address.shown}{UNLOAD} {json.dumps(body)}")
         await post(line, UNLOAD, body, ASK_LIMIT_S)
 
 

@@ -13,8 +13,8 @@ from fleettui.fleet.drain.engines import (
     BusyError,
     CallLoad,
     IdleUnknownError,
-    Journal,
     Landing,
+    LastLook,
     Note,
     StepError,
     address_of_copy,
@@ -75,7 +75,7 @@ class SwapUnloader:
     def refusal(self, machine: MachineSnapshot, copy: SourceCopy) -> str:
         return ""
 
-    async def unload(self, fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
+    async def unload(self, fleet: DrainFleet, copy: SourceCopy, last_look: LastLook) -> None:
         machine = fleet.snapshot.find(copy.machine)
         engine = find_engine(machine, copy.engine, copy.port)
         others = (
@@ -91,7 +91,7 @@ class SwapUnloader:
             raise BusyError(f"{copy.name} on {copy.machine}: {others} connections to its port")
         line = EngineLine(fleet, address_of_copy(copy))
         path = UNLOAD + quote(copy.name, safe="")
-        journal(f"POST {line.address.shown}{path}")
+        await last_look(f"POST {line.address.shown}{path}")
         await post(line, path, {}, ASK_LIMIT_S)
 
 

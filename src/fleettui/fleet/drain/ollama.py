@@ -16,6 +16,7 @@ from fleettui.decide.measured_load import vram_taken_mib
 from fleettui.fleet.drain.engines import (
     Journal,
     Landing,
+    LastLook,
     Note,
     StepError,
     address_of_copy,
@@ -173,17 +174,17 @@ class OllamaUnloader:
     def refusal(self, machine: MachineSnapshot, copy: SourceCopy) -> str:
         return ""
 
-    async def unload(self, fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
-        await unload_model(EngineLine(fleet, address_of_copy(copy)), copy.name, journal)
+    async def unload(self, fleet: DrainFleet, copy: SourceCopy, last_look: LastLook) -> None:
+        await unload_model(EngineLine(fleet, address_of_copy(copy)), copy.name, last_look)
 
 
 UNLOADER = OllamaUnloader()
 
 
-async def unload_model(line: EngineLine, name: str, journal: Journal) -> None:
+async def unload_model(line: EngineLine, name: str, last_look: LastLook) -> None:
     """Ask an Ollama to let a copy go once nobody is at work there. Raises StepError."""
     body = {"model": name, "keep_alive": 0}
-    journal(f"POST {line.address.shown}{GENERATE} {_json(body)}")
+    await last_look(f"POST {line.address.shown}{GENERATE} {_json(body)}")
     await post(line, GENERATE, body, ASK_LIMIT_S)
 
 

@@ -11,6 +11,7 @@ from fleettui.fleet.drain.engines import (
     BusyError,
     IdleUnknownError,
     Journal,
+    LastLook,
     address_of_copy,
     check_counted,
     endpoint_of,
@@ -50,7 +51,7 @@ class HookUnloader:
             f"the machine file of {copy.machine}"
         )
 
-    async def unload(self, fleet: DrainFleet, copy: SourceCopy, journal: Journal) -> None:
+    async def unload(self, fleet: DrainFleet, copy: SourceCopy, last_look: LastLook) -> None:
         line = EngineLine(fleet, address_of_copy(copy))
         if copy.engine == "vllm":
             await _check_idle(line, copy)
@@ -58,9 +59,9 @@ class HookUnloader:
             await check_counted(fleet, copy)
         endpoint = endpoint_of(fleet.snapshot.find(copy.machine), copy)
         if endpoint is not None and endpoint.stop:
-            await stop_by_hook(fleet, copy, journal)
+            await stop_by_hook(fleet, copy, last_look)
             return
-        journal(f"POST {line.address.shown}{SLEEP}")
+        await last_look(f"POST {line.address.shown}{SLEEP}")
         await post(line, SLEEP, {}, SLEEP_LIMIT_S)
 
 
