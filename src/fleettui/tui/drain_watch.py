@@ -54,7 +54,7 @@ class DrainWatch:
     def status_of(self, name: str) -> DrainStatus | None:
         """As last read, with what the machine shows by now; None where it has none, or nobody looked yet."""
         status = self._statuses.get(name)
-        # Of a drain at work the stored state holds, whatever the machine shows: its worker tells when.
+        # A drain at work is as stored, whatever the machine shows: its worker says when it is empty.
         if status is None or status.drain.state in WORKING:
             return status
         seen = self._app.service.snapshot.find(name)

@@ -15,7 +15,7 @@ from fleettui.model.drain import (
 )
 from fleettui.model.record import dataclass, replace
 from fleettui.model.unknown import Maybe, Unknown
-from fleettui.view.cells import Cell, Cells, Tone, fit_cells
+from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.drain_text import (
     CLASS_TONES,
     CLASS_WIDTH,
@@ -26,6 +26,7 @@ from fleettui.view.drain_text import (
     where_text,
 )
 from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.list_lines import heading_cells, in_signs
 from fleettui.view.route_text import eviction_text
 from fleettui.view.text import cell_width, clean, fit, wrap
 from fleettui.view.units import DASH, gib_text
@@ -311,10 +312,7 @@ def below_rows(
 
 def heading_row(key: str, text: str, layout: DrainLayout) -> DrainRow:
     """A line between machines."""
-    rule, said = layout.glyphs.rule, f" {text} "
-    room = max(0, layout.width - 5 - cell_width(said))
-    cells = (Cell(f" {rule}{rule}", "faint"), Cell(said, "dim"), Cell(rule * room, "faint"))
-    return DrainRow(f"heading\n{key}", "heading", "", None, in_signs(cells, layout))
+    return DrainRow(f"heading\n{key}", "heading", "", None, heading_cells(text, layout))
 
 
 def note_row(key: str, text: str, layout: DrainLayout, tone: Tone = "dim") -> list[DrainRow]:
@@ -324,11 +322,3 @@ def note_row(key: str, text: str, layout: DrainLayout, tone: Tone = "dim") -> li
         DrainRow(f"note\n{key}\n{number}", "heading", "", None, in_signs((Cell(f"  {part}", tone),), layout))
         for number, part in enumerate(parts)
     ]
-
-
-def in_signs(cells: Cells, layout: DrainLayout) -> Cells:
-    """In the signs of the layout, exactly as wide as it."""
-    glyphs = layout.glyphs
-    if glyphs.is_ascii:
-        cells = tuple(Cell(glyphs.plain(cell.text), cell.tone) for cell in cells)
-    return fit_cells(cells, layout.width, "left", glyphs.ellipsis)

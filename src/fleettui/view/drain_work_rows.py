@@ -15,11 +15,11 @@ from fleettui.view.drain_rows import (
     below_rows,
     copy_row_key,
     head_words,
-    in_signs,
     narrow_header,
 )
 from fleettui.view.drain_status import STATE_TONES, STATE_WORDS, seconds_left, state_text
 from fleettui.view.drain_text import CLASS_TONES, CLASS_WIDTH, source_name
+from fleettui.view.list_lines import in_signs
 from fleettui.view.text import clean, fit
 from fleettui.view.units import DASH
 

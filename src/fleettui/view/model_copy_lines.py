@@ -7,8 +7,9 @@ from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, dimmed, fit_cells
 from fleettui.view.copies import copy_parts, expiry_cell
 from fleettui.view.glyphs import Glyphs
+from fleettui.view.list_lines import in_signs
 from fleettui.view.model_holdings import Holding, HoldingState, copy_state
-from fleettui.view.model_layout import ModelLayout, at_places, in_signs
+from fleettui.view.model_layout import ModelLayout, at_places
 from fleettui.view.model_matrix import ModelLine
 from fleettui.view.model_words import (
     BRIEF_WORDS,

@@ -220,12 +220,3 @@ def at_places(pieces: Iterable[tuple[int, Cells]], layout: ModelLayout) -> Cells
         cells += piece
         x += sum(cell_width(cell.text) for cell in piece)
     return fit_cells(cells, layout.width, "left", layout.glyphs.ellipsis)
-
-
-def in_signs(cells: Cells, layout: ModelLayout) -> Cells:
-    """Exactly the layout's width, in the layout's signs."""
-    if layout.glyphs.is_ascii:
-        cells = tuple(Cell(layout.glyphs.plain(cell.text), cell.tone) for cell in cells)
-    if sum(cell_width(cell.text) for cell in cells) == layout.width:
-        return cells
-    return fit_cells(cells, layout.width, "left", layout.glyphs.ellipsis)

@@ -6,9 +6,10 @@ from typing import Literal, NamedTuple
 
 from fleettui.model.unknown import known_or
 from fleettui.view.cells import Cell, Cells, fit_cells, text_of, width_of
+from fleettui.view.list_lines import in_signs
 from fleettui.view.model_copy_lines import BELOW, holding_lines
 from fleettui.view.model_holdings import Holding, HoldingState
-from fleettui.view.model_layout import ModelLayout, ModelPlace, at_places, centered, in_signs
+from fleettui.view.model_layout import ModelLayout, ModelPlace, at_places, centered
 from fleettui.view.model_matrix import ModelLine
 from fleettui.view.model_words import (
     brief_spare_text,

@@ -8,8 +8,9 @@ from fleettui.model.clock import duration
 from fleettui.model.placement_answers import NodeLoss, PlanChange, PlanDiff
 from fleettui.model.unknown import Unknown
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells
+from fleettui.view.list_lines import in_signs
 from fleettui.view.placement_answers_text import HOW_LONG
-from fleettui.view.plan_rows import PlanLayout, PlanRow, heading, in_signs, text_rows
+from fleettui.view.plan_rows import PlanLayout, PlanRow, heading, text_rows
 from fleettui.view.text import cell_width, clean, fit
 from fleettui.view.units import DASH, count
 

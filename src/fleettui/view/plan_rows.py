@@ -12,6 +12,7 @@ from fleettui.view.bars import bar_text
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells
 from fleettui.view.glyphs import UNICODE, Glyphs
 from fleettui.view.gpu_cells import short_gpu_name
+from fleettui.view.list_lines import heading_cells, in_signs
 from fleettui.view.plan_bars import Part, stacked_bar
 from fleettui.view.text import cell_width, clean, fit, wrap
 from fleettui.view.units import DASH, count, gib_text
@@ -182,10 +183,7 @@ def unplaced_rows(item: UnplacedRole, layout: PlanLayout) -> list[PlanRow]:
 
 def heading(key: str, text: str, layout: PlanLayout) -> PlanRow:
     """A line between parts of the list."""
-    rule, said = layout.glyphs.rule, f" {text} "
-    room = max(0, layout.width - 5 - cell_width(said))
-    cells = (Cell(f" {rule}{rule}", "faint"), Cell(said, "dim"), Cell(rule * room, "faint"))
-    return PlanRow(f"\n{key}", "heading", "", None, in_signs(cells, layout))
+    return PlanRow(f"\n{key}", "heading", "", None, heading_cells(text, layout))
 
 
 def text_rows(key: str, text: str, layout: PlanLayout, tone: Tone = "dim") -> list[PlanRow]:
@@ -210,14 +208,6 @@ def said_rows(key: str, said: Iterable[tuple[str, Tone]], layout: PlanLayout) ->
         for number, (text, tone) in enumerate(said)
         for row in text_rows(f"{key} {number}", text, layout, tone)
     ]
-
-
-def in_signs(cells: Cells, layout: PlanLayout) -> Cells:
-    """In the signs of the layout, exactly as wide as it."""
-    glyphs = layout.glyphs
-    if glyphs.is_ascii:
-        cells = tuple(Cell(glyphs.plain(cell.text), cell.tone) for cell in cells)
-    return fit_cells(cells, layout.width, "left", glyphs.ellipsis)
 
 
 def need_text(gb: float) -> str:

@@ -11,7 +11,8 @@ from fleettui.model.order import natural_key
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.view.cells import Cell, Cells, Tone
 from fleettui.view.completion import shared_start
-from fleettui.view.route_rows import RouteLayout, RouteRow, in_signs
+from fleettui.view.list_lines import in_signs
+from fleettui.view.route_rows import RouteLayout, RouteRow
 from fleettui.view.text import cell_width, clean, fit
 from fleettui.view.units import count
 

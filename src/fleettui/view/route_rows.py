@@ -13,6 +13,7 @@ from fleettui.model.vram import card_memory, has_no_gpu, vram_sum
 from fleettui.view.bars import DEFAULT_THRESHOLDS, Thresholds, bar_cells, fraction_of
 from fleettui.view.cells import Cell, Cells, Tone, fit_cells
 from fleettui.view.glyphs import UNICODE, Glyphs
+from fleettui.view.list_lines import heading_cells, in_signs
 from fleettui.view.route_words import TIER_WIDTH, basis_of, ready_in, tier_cells, why_cells
 from fleettui.view.text import cell_width, clean, fit, wrap
 from fleettui.view.units import count, gib_short
@@ -154,12 +155,9 @@ def asked_row(name: str, layout: RouteLayout) -> RouteRow:
 
 def rejected_heading(number: int, layout: RouteLayout) -> RouteRow:
     """Between those that can serve it and those that cannot."""
-    said = f" {count(number, 'machine')} not eligible"
-    said += ", each with all that speaks against it " if layout.width >= _SAID_FROM else " "
-    rule, room = layout.glyphs.rule, layout.width - 5 - cell_width(said)
-    end = Cell(rule * max(0, room), "faint")
-    cells = in_signs((Cell(f" {rule}{rule}", "faint"), Cell(said, "dim"), end), layout)
-    return RouteRow("\nrejected", "heading", "", cells)
+    said = f"{count(number, 'machine')} not eligible"
+    said += ", each with all that speaks against it" if layout.width >= _SAID_FROM else ""
+    return RouteRow("\nrejected", "heading", "", heading_cells(said, layout))
 
 
 def text_rows(key: str, text: str, layout: RouteLayout, tone: Tone = "plain") -> tuple[RouteRow, ...]:
@@ -169,14 +167,6 @@ def text_rows(key: str, text: str, layout: RouteLayout, tone: Tone = "plain") ->
         RouteRow(f"\n{key} {number}", "heading", "", in_signs((Cell(f"   {line}", tone),), layout))
         for number, line in enumerate(lines)
     )
-
-
-def in_signs(cells: Cells, layout: RouteLayout) -> Cells:
-    """In the signs of the layout, exactly as wide as it."""
-    glyphs = layout.glyphs
-    if glyphs.is_ascii:
-        cells = tuple(Cell(glyphs.plain(cell.text), cell.tone) for cell in cells)
-    return fit_cells(cells, layout.width, "left", glyphs.ellipsis)
 
 
 def _mark(layout: RouteLayout, is_marked: bool) -> Cell:

@@ -15,6 +15,7 @@ from fleettui.view.copy_work import work_cell
 from fleettui.view.flags import fitting_flags, flag_cells
 from fleettui.view.gpu_processes import lines_below, unplaced_lines
 from fleettui.view.layout import Layout, Place
+from fleettui.view.list_lines import in_signs
 from fleettui.view.machine_view import MachineView, TrendOf
 from fleettui.view.on_card import has_room_for_others
 from fleettui.view.sorting import SortOrder, sort_machines
@@ -84,17 +85,17 @@ def machine_rows(
     now = float(int(now))
     view = MachineView(snapshot, now, layout, is_expanded, trend_of)
     name = snapshot.name
-    rows = [Row(name, "machine", name, _finish(_machine_cells(view), layout))]
+    rows = [Row(name, "machine", name, in_signs(_machine_cells(view), layout))]
     if is_expanded:
         for card in _cards(snapshot):
             key = f"{name}/gpu/{card.index}"
-            rows.append(Row(key, "gpu", name, _finish(_gpu_cells(view, card), layout)))
+            rows.append(Row(key, "gpu", name, in_signs(_gpu_cells(view, card), layout)))
             rows += _process_rows(view, f"{name}/process/{card.index}", _lines_below(view, card))
         rows += _process_rows(view, f"{name}/process", unplaced_lines(view, _name_width(layout)))
         rows += _model_rows(view)
     if _has_flags_below(view):
         cells = join_cells(flag_cells(snapshot, now, layout.glyphs), "  ")
-        rows.append(Row(f"{name}/flags", "flag", name, _finish((Cell(_BELOW), *cells), layout)))
+        rows.append(Row(f"{name}/flags", "flag", name, in_signs((Cell(_BELOW), *cells), layout)))
     for index, reason in enumerate(_reasons_below(view)):
         rows.append(Row(f"{name}/reason/{index}", "reason", name, _reason_cells(view, reason)))
     return tuple(rows)
@@ -209,7 +210,7 @@ def _process_rows(view: MachineView, key: str, lines: Iterable[Cells]) -> list[R
     for index, line in enumerate(lines):
         cells = (Cell(_BELOW), *line)
         shown = dimmed(cells) if view.is_gpu_stale else cells
-        rows.append(Row(f"{key}/{index}", "process", view.snapshot.name, _finish(shown, view.layout)))
+        rows.append(Row(f"{key}/{index}", "process", view.snapshot.name, in_signs(shown, view.layout)))
     return rows
 
 
@@ -229,7 +230,7 @@ def _model_rows(view: MachineView) -> list[Row]:
             cells = (*cells, Cell(f"   {work.text}", work.tone))
         shown = dimmed(cells) if view.is_engine_stale else cells
         key = f"{snapshot.name}/model/{copy.engine}/{copy.name}/{index}"
-        rows.append(Row(key, "model", snapshot.name, _finish(shown, layout)))
+        rows.append(Row(key, "model", snapshot.name, in_signs(shown, layout)))
     return rows
 
 
@@ -272,11 +273,4 @@ def _reason_cells(view: MachineView, reason: Reason) -> Cells:
     }
     sign = signs.get(reason.severity, layout.glyphs.dot)
     tone = SEVERITY_TONES[reason.severity]
-    return _finish((Cell(_BELOW), Cell(f"{sign} ", tone), Cell(clean(reason.text), tone)), layout)
-
-
-def _finish(cells: Cells, layout: Layout) -> Cells:
-    """Exactly the layout's width, in the layout's signs."""
-    if layout.glyphs.is_ascii:
-        cells = tuple(Cell(layout.glyphs.plain(cell.text), cell.tone) for cell in cells)
-    return fit_cells(cells, layout.width, "left", layout.glyphs.ellipsis)
+    return in_signs((Cell(_BELOW), Cell(f"{sign} ", tone), Cell(clean(reason.text), tone)), layout)
