@@ -52,6 +52,14 @@ def address_of(candidate: RouteCandidate) -> EngineAddress:
     return EngineAddress(candidate.machine, candidate.engine, candidate.port, candidate.url)
 
 
+def find_link(fleet: LineFleet, machine: str) -> Link | None:
+    """The open connection to a machine; None where there is none."""
+    for poller in fleet.pollers:
+        if poller.record.machine.name == machine and poller.open_link is not None:
+            return poller.open_link
+    return None
+
+
 class EngineLine:
     """A way to one engine. Its key goes along, and is taken out of what comes back."""
 
@@ -79,10 +87,10 @@ class EngineLine:
         return key.strip(answer)
 
     def _link(self) -> Link:
-        for poller in self._fleet.pollers:
-            if poller.record.machine.name == self.address.machine and poller.open_link is not None:
-                return poller.open_link
-        raise HttpFailure("lost", f"{self.address.machine} is not connected")
+        link = find_link(self._fleet, self.address.machine)
+        if link is None:
+            raise HttpFailure("lost", f"{self.address.machine} is not connected")
+        return link
 
     def _endpoint(self) -> EngineEndpoint | None:
         """What the machine file declares of this very engine: another may have its port at another URL."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from fleettui.fleet.drain.words import DrainFleet
+from fleettui.fleet.engine_line import find_link
 from fleettui.model.drain import SourceCopy
 from fleettui.net.errors import LinkError
-from fleettui.net.link import Link
 from fleettui.probes.socket_peers import PEERS_COMMAND, parse_peers
 
 ASK_LIMIT_S = 10.0
@@ -16,10 +16,7 @@ _SHOWN = 5
 
 async def who_is_connected(fleet: DrainFleet, copy: SourceCopy) -> str:
     """` from 192.0.2.7, 192.0.2.9`; ` (by whom is not known: …)` where nobody can be seen."""
-    link: Link | None = None
-    for poller in fleet.pollers:
-        if poller.record.machine.name == copy.machine:
-            link = poller.open_link
+    link = find_link(fleet, copy.machine)
     if link is None:
         return " (by whom is not known: not connected)"
     try:

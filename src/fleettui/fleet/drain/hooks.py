@@ -10,9 +10,10 @@ import asyncio
 
 from fleettui.fleet.drain.engines import Journal, LastLook, StepError, endpoint_of
 from fleettui.fleet.drain.words import DrainFleet
+from fleettui.fleet.engine_line import find_link
 from fleettui.model.drain import SourceCopy
 from fleettui.net.errors import LinkError
-from fleettui.net.link import CommandAnswer, Link
+from fleettui.net.link import CommandAnswer
 from fleettui.probes.clean import clean_text, hide_secrets
 
 HOOK_LIMIT_S = 600.0
@@ -43,7 +44,9 @@ async def start_by_hook(fleet: DrainFleet, copy: SourceCopy, journal: Journal) -
 
 async def run_hook(fleet: DrainFleet, machine: str, command: str, last_look: LastLook) -> None:
     """Run one command to its end. Raises StepError where it fails, hangs, or nobody is connected."""
-    link, shown = _link_to(fleet, machine), hide_secrets(command)
+    link, shown = find_link(fleet, machine), hide_secrets(command)
+    if link is None:
+        raise StepError(f"{machine} is not connected")
     await last_look(f"ssh {machine} {shown}")
     try:
         async with asyncio.timeout(HOOK_LIMIT_S):
@@ -62,10 +65,3 @@ def _ending(answer: CommandAnswer) -> str:
     said = clean_text((answer.stderr or answer.stdout).decode("utf-8", "replace"), _SAID_LIMIT).strip()
     how = f"signal {answer.signal}" if answer.signal else f"exit code {answer.exit_code}"
     return f"{how}: {hide_secrets(said)}" if said else how
-
-
-def _link_to(fleet: DrainFleet, machine: str) -> Link:
-    for poller in fleet.pollers:
-        if poller.record.machine.name == machine and poller.open_link is not None:
-            return poller.open_link
-    raise StepError(f"{machine} is not connected")
