@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fleettui.decide.drain.bay import Bay, Placed, place
 from fleettui.decide.drain.choices import Choice, Choices
-from fleettui.decide.drain.keep import count_resident, evicted_last
+from fleettui.decide.drain.keep import evicted_last
 from fleettui.decide.drain.lines import covered_line, loading_line, lost_line, unmanaged_line
 from fleettui.decide.drain.packing import Item, Packing, pack
 from fleettui.decide.drain.sight import is_same_model
@@ -31,8 +31,6 @@ from fleettui.model.record import replace
 from fleettui.model.route import RejectedMachine, Rejection
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import Maybe, Unknown
-
-__all__ = ["count_resident", "plan_copy", "plan_drains"]
 
 RECENT_S = 3600.0
 """A copy that was used within it, and is nowhere else, goes first."""
@@ -164,12 +162,10 @@ class _Planner:
             wanted = max(1, choices.keep)
             if at is not None:
                 covers[id(choices)] = at
-            if choices.found.missing:  # nobody can unload it: it is covered, or stays
-                if at is None:
-                    lines[id(choices)] = unmanaged_line(choices)
-                elif at is not None:
-                    lines[id(choices)] = self._covered(choices, at)
-            elif at is not None and self._count_elsewhere(choices) >= wanted:
+            missing = choices.found.missing  # nobody can unload it: it is covered, or stays
+            if missing and at is None:
+                lines[id(choices)] = unmanaged_line(choices)
+            elif at is not None and (missing or self._count_elsewhere(choices) >= wanted):
                 lines[id(choices)] = self._covered(choices, at)
             else:
                 moving.append(choices)

@@ -80,7 +80,7 @@ def is_movable(engine: EngineReading) -> bool:
 
 def _what_is_missing(snapshot: MachineSnapshot, engine: EngineReading) -> str:
     """What the operator has to configure before it can be unloaded from here."""
-    endpoint = find_endpoint(snapshot, engine)
+    endpoint = find_endpoint(snapshot, engine.kind, engine.port)
     if is_movable(engine) or (endpoint is not None and endpoint.stop is not None):
         return ""
     if engine.kind == "vllm" and engine.traits is not None and engine.traits.can_sleep is True:
@@ -94,12 +94,10 @@ def _what_is_missing(snapshot: MachineSnapshot, engine: EngineReading) -> str:
     )
 
 
-def find_endpoint(snapshot: MachineSnapshot, engine: EngineReading) -> EngineEndpoint | None:
-    """The engine in the machine's file; None where the file does not name it."""
-    for endpoint in snapshot.machine.engines:
-        if (endpoint.kind, endpoint.port) == (engine.kind, engine.port):
-            return endpoint
-    return None
+def find_endpoint(snapshot: MachineSnapshot | None, kind: str, port: int) -> EngineEndpoint | None:
+    """That engine in the machine's file; None where the file does not name it."""
+    declared = () if snapshot is None else snapshot.machine.engines
+    return next((item for item in declared if (item.kind, item.port) == (kind, port)), None)
 
 
 def _processes_of(snapshot: MachineSnapshot, kind: str) -> list[GpuProcess]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from fleettui.decide.drain.sight import Cover, find_engine, holds_memory
+from fleettui.decide.drain.sources import find_endpoint
 from fleettui.fleet.drain.words import DrainFleet
 from fleettui.fleet.engine_line import EngineAddress, EngineLine
 from fleettui.fleet.warm_up import ASK_S
@@ -173,8 +174,7 @@ def said(answer: HttpAnswer) -> str:
 
 def endpoint_of(machine: MachineSnapshot | None, copy: SourceCopy) -> EngineEndpoint | None:
     """What the machine file declares of the copy's engine."""
-    declared = () if machine is None else machine.machine.engines
-    return next((item for item in declared if item.kind == copy.engine and item.port == copy.port), None)
+    return find_endpoint(machine, copy.engine, copy.port)
 
 
 def unloader_of(kind: str) -> Unloader:
