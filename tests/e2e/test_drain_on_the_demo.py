@@ -1,18 +1,25 @@
-"""The Drain screen of the whole program: a model is really moved, and moved back, while nobody looks."""
+"""Drains as an operator meets them: the screen of the whole program, and the page that a newcomer replays."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from test_dashboard_on_the_demo import Terminal
+from test_dashboard_on_the_demo import SRC, Terminal
 
 from fleettui.demo.launcher import DemoFleet
 
 MODEL = "llama3.1:8b"
 LIMIT_S = 60.0
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "drain.md"
 
 
 @pytest.fixture
@@ -72,3 +79,29 @@ def test_a_machine_is_emptied_and_comes_back(fleet: DemoFleet) -> None:
         assert terminal.wait_for_end() == 0
     finally:
         terminal.close()
+
+
+def test_the_page_on_draining_can_be_replayed() -> None:
+    """Its commands for spark, in their order, on the fleet that it has a newcomer start."""
+    text = PAGE.read_text(encoding="utf-8").partition("\n## When it does not end as drained")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    lines = [line.removeprefix("fleettui ") for block in blocks for line in block.splitlines()]
+    assert lines[0] == "demo --serve-only --calm"
+    said: dict[str, str] = {}
+    with DemoFleet(is_calm=True) as fleet:
+        environment = {**os.environ, "PYTHONPATH": SRC, **fleet.environment}
+        for line in [line for line in lines if "spark" in line]:
+            words = shlex.split(line) + ["--yes"] * ("--reason" in line)  # nobody is there to type
+            done = subprocess.run(
+                [sys.executable, "-m", "fleettui", *words], env=environment, cwd="/", check=False, text=True,
+                capture_output=True, stdin=subprocess.DEVNULL, timeout=LIMIT_S,
+            )  # fmt: skip
+            assert done.returncode == 0, (line, done.stdout, done.stderr)
+            said[line] = done.stdout
+    looked, drained, told, again, back = said.values()
+    assert " COVERED      gpt-oss:120b  also on dora (same digest)\n" in looked
+    assert drained == "spark: drained\n"
+    assert " COVERED      gpt-oss:120b  -> dora  gone\n" in told
+    assert " safe to reboot; when it is back: fleettui undrain spark\n" in told
+    assert "safe to reboot" in again
+    assert back.startswith("spark: ")
