@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_runner import Cli
+from cli_runner import SRC, Cli
 
 from fleettui.demo.launcher import DemoFleet
 
@@ -36,3 +40,22 @@ def machines_dir(tmp_path: Path) -> Path:
     folder = tmp_path / "machines"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def fleet_cli(demo_fleet: DemoFleet, tmp_path: Path) -> Cli:
+    """The command on the demo fleet, with a state of its own."""
+    return Cli({**demo_fleet.environment, "FLEETTUI_STATE_DIR": str(tmp_path / "state")})
+
+
+@pytest.fixture
+def watching(fleet_cli: Cli) -> Iterator[subprocess.Popen[str]]:
+    """A running `status --watch --json` that stores snapshots."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fleettui", "status", "--watch", "--json", "--interval", "1"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, **fleet_cli.environment, "PYTHONPATH": SRC},
+    )  # fmt: skip
+    yield process
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)

@@ -5,22 +5,18 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import re
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runner import SRC, Cli, write_machine
+from cli_runner import Cli, write_machine
 from terminal import Terminal
 
-from fleettui.demo.launcher import DemoFleet
 from fleettui.model.drain import CopyProgress, Drain, DrainLock, JournalEntry, SourceCopy
 from fleettui.store.database import Store
 from fleettui.store.drains import change_drain, save_copies, take_lock
@@ -32,12 +28,6 @@ def quiet_cli(machines_dir: Path, tmp_path: Path) -> Cli:
     for name in ("ada", "cleo"):
         write_machine(machines_dir, name)
     return Cli({"FLEETTUI_MACHINES": str(machines_dir), "FLEETTUI_STATE_DIR": str(tmp_path / "state")})
-
-
-@pytest.fixture
-def fleet_cli(demo_fleet: DemoFleet, tmp_path: Path) -> Cli:
-    """The command on the demo fleet, with a state of its own."""
-    return Cli({**demo_fleet.environment, "FLEETTUI_STATE_DIR": str(tmp_path / "state")})
 
 
 def put_drain(cli: Cli, name: str, state: Any = "drained", **changes: Any) -> Drain:
@@ -272,19 +262,6 @@ def test_a_cold_route_rejects_it_and_a_poll_sees_that_it_is_not_empty(fleet_cli:
     assert ada["drain"]["state"] == "blocked"
     assert ada["drain"]["text"].startswith("loaded again since ")
     assert "llama3.1:70b" in ada["drain"]["text"]
-
-
-@pytest.fixture
-def watching(fleet_cli: Cli) -> Iterator[subprocess.Popen[str]]:
-    """A running `status --watch --json` that stores snapshots."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fleettui", "status", "--watch", "--json", "--interval", "1"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, **fleet_cli.environment, "PYTHONPATH": SRC},
-    )  # fmt: skip
-    yield process
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
 
 
 def test_a_warm_route_sees_it_at_once(fleet_cli: Cli, watching: subprocess.Popen[str]) -> None:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runner import SRC, Cli, write_machine
-
-from fleettui.demo.launcher import DemoFleet
+from cli_runner import Cli, write_machine
 
 USER = getpass.getuser()
 HH_MM = r"\d\d:\d\d"
@@ -128,25 +124,6 @@ def test_a_removed_machine_comes_back_without_its_flag(flag_cli: Cli) -> None:
 
 
 # -- on the demo fleet, each test with a state folder of its own --------------------------------------
-
-
-@pytest.fixture
-def fleet_cli(demo_fleet: DemoFleet, tmp_path: Path) -> Cli:
-    state = {"FLEETTUI_STATE_DIR": str(tmp_path / "state")}
-    return Cli({**demo_fleet.environment, **state})
-
-
-@pytest.fixture
-def watching(fleet_cli: Cli) -> Iterator[subprocess.Popen[str]]:
-    """A running `status --watch --json` that stores snapshots."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fleettui", "status", "--watch", "--json", "--interval", "1"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, **fleet_cli.environment, "PYTHONPATH": SRC},
-    )  # fmt: skip
-    yield process
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
 
 
 def flags_printed(process: subprocess.Popen[str], name: str) -> Iterator[dict[str, Any]]:
