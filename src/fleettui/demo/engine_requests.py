@@ -1,7 +1,8 @@
-"""What a request to the Ollama stand-in asks for: durations, options, words and vectors of the answer."""
+"""What a request to a stand-in asks for: document, durations, options, words and vectors of the answer."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import Any
@@ -13,6 +14,15 @@ ANSWER = (
 LONGEST_S = (2**63 - 1) / 1e9
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
+
+
+def read_document(body: bytes) -> dict[str, Any]:
+    """The JSON object of a request; empty where the body is none."""
+    try:
+        asked = json.loads(body)
+    except ValueError:
+        return {}
+    return asked if isinstance(asked, dict) else {}
 
 
 def keep_alive_seconds(value: Any) -> float | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fleettui.demo.hardware import GIB, MIB
+from fleettui.demo.hardware import MIB
 from fleettui.demo.models import ModelSpec, cache_bytes, graph_bytes, need_bytes, weight_bytes
 
 CUDA_CONTEXT_BYTES = 457 * MIB
 """What Ollama reserves on each card for the CUDA context; the process takes it, `/api/ps` leaves it out."""
 PARTIAL_MARGIN_BYTES = 1024 * MIB
 """Kept free on each card when a model does not fit as a whole."""
-RAM_MARGIN_BYTES = 3 * GIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 from fleettui.demo.clock import DemoClock
+from fleettui.demo.engine_requests import read_document
 from fleettui.demo.hardware import GIB
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.models import CATALOG, ModelSpec, file_bytes, full_name
@@ -28,7 +28,7 @@ class Pulls:
 
     def answer(self, body: bytes) -> Reply | Awaitable[Answer]:
         """Progress in lines, or without `stream` one line at the end."""
-        asked = _document(body)
+        asked = read_document(body)
         name = asked.get("model") or asked.get("name")
         if not isinstance(name, str):
             return error_reply(400, "model is required")
@@ -36,7 +36,7 @@ class Pulls:
 
     def delete(self, body: bytes) -> Reply:
         """Takes the files away; a copy in memory stays, as in Ollama."""
-        asked = _document(body)
+        asked = read_document(body)
         name = full_name(str(asked.get("model") or asked.get("name") or ""))
         if name not in self.machine.plan.installed:
             return error_reply(404, f"model '{name}' not found")
@@ -77,11 +77,3 @@ class Pulls:
 async def _as_lines(lines: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
     async for line in lines:
         yield json_reply(line).body + b"\n"
-
-
-def _document(body: bytes) -> dict[str, Any]:
-    try:
-        asked = json.loads(body)
-    except ValueError:
-        return {}
-    return asked if isinstance(asked, dict) else {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from fleettui.demo.clock import DemoClock
+from fleettui.demo.engine_requests import read_document
 from fleettui.demo.machine import SimulatedMachine
 from fleettui.demo.replies import TEXT_TYPE, Answer, Reply, json_reply
 from fleettui.demo.routed_models import Routed, RoutedModels
@@ -36,10 +36,10 @@ class RoutedApi(SideApi):
         if method != "POST":
             return self._not_found()
         if name == "/v1/chat/completions":
-            return self._complete(_document(body))
+            return self._complete(read_document(body))
         if self.routed.plan.kind == "llamaswap":
             return self._post_to_swap(name)
-        return self._post_to_router(name, _document(body))
+        return self._post_to_router(name, read_document(body))
 
     def read(self, path: str) -> Reply:
         name, _, query = path.partition("?")
@@ -210,14 +210,6 @@ def router_props(served: RoutedModels) -> dict[str, Any]:
 
 def _refusal(status: int, text: str, kind: str) -> Reply:
     return json_reply({"error": {"code": status, "message": text, "type": kind}}, status)
-
-
-def _document(body: bytes) -> dict[str, Any]:
-    try:
-        asked = json.loads(body)
-    except ValueError:
-        return {}
-    return asked if isinstance(asked, dict) else {}
 
 
 def side_api(machine: SimulatedMachine, served: ServedModel, clock: DemoClock) -> SideApi:
