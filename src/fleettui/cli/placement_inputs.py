@@ -12,7 +12,7 @@ from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_UNKNOWN_NAME, CommandErr
 from fleettui.cli.folders import Folders
 from fleettui.config.catalog_folder import load_catalog_files
 from fleettui.config.inventory_file import load_inventory
-from fleettui.decide.placement.what_if import disable_gpu, with_nodes, without_node
+from fleettui.decide.placement.what_if import with_nodes, without_parts
 from fleettui.decide.plan_nodes import NO_PROFILE, node_of_profile, plan_nodes, plan_notes, profile_notes
 from fleettui.model.catalog import Catalog
 from fleettui.model.placement import PlacementPlan, PlanNode
@@ -68,10 +68,7 @@ def read_inputs(arguments: Namespace, folders: Folders) -> PlanInputs:
         replaced = {node.name for node in more.nodes}
         notes = (*(note for note in notes if note.partition(":")[0] not in replaced), *more.notes)
     try:
-        for name, index in arguments.disable:
-            nodes = disable_gpu(nodes, name, index)
-        for name in arguments.without:
-            nodes = without_node(nodes, name)
+        nodes = without_parts(nodes, arguments.disable, arguments.without)
     except LookupError as error:
         raise CommandError(str(error.args[0]), exit_code=EXIT_UNKNOWN_NAME) from None
     names = {node.name for node in nodes}

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from fleettui.decide.placement.optimal import compare
-from fleettui.decide.placement.what_if import disable_gpu, lose_each_node, without_node
+from fleettui.decide.placement.what_if import lose_each_node, without_parts
 from fleettui.decide.plan_nodes import NO_PROFILE, plan_nodes, plan_notes
 from fleettui.model.record import replace
 from fleettui.serve.answers import ApiError, json_answer
@@ -79,16 +79,12 @@ def _plan(fleet: FleetSnapshot, profiles: Mapping[str, Profile], values: Values)
 
 def _what_if(nodes: tuple[PlanNode, ...], values: Values) -> tuple[PlanNode, ...]:
     try:
-        for name, index in values["disable"]:
-            nodes = disable_gpu(nodes, name, index)
-        for name in values["without"]:
-            nodes = without_node(nodes, name)
+        return without_parts(nodes, values["disable"], values["without"])
     except LookupError as error:
         raise ApiError(
             404, "unknown_machine", str(error.args[0])[:300], where=WHERE,
             why="without and disable name what the fleet has", hint="all names: GET /api/machines",
         ) from None  # fmt: skip
-    return nodes
 
 
 def _read_gpu(text: str) -> tuple[str, int]:

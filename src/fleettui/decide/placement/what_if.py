@@ -39,6 +39,16 @@ def disable_gpu(nodes: Iterable[PlanNode], name: str, index: int) -> Nodes:
     return tuple(replace(node, gpus=gpus) if node.name == name else node for node in given)
 
 
+def without_parts(nodes: Iterable[PlanNode], gpus: Iterable[tuple[str, int]], names: Iterable[str]) -> Nodes:
+    """Less these GPUs, by node and number, and these nodes. Raises LookupError for what is not there."""
+    left = tuple(nodes)
+    for name, index in gpus:
+        left = disable_gpu(left, name, index)
+    for name in names:
+        left = without_node(left, name)
+    return left
+
+
 def with_nodes(nodes: Iterable[PlanNode], more: Iterable[PlanNode]) -> Nodes:
     """With others beside; one of a known name takes its place."""
     by_name = {node.name: node for node in nodes} | {node.name: node for node in more}
