@@ -224,6 +224,14 @@ class SshdServer:
                     found.append(process)
         return found
 
+    def remote_commands(self) -> list[list[str]]:
+        """Command lines of the remote processes that live while they are listed."""
+        lines = []
+        for process in self.remote_processes():
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                lines.append(process.cmdline())
+        return lines
+
     def freeze(self) -> None:
         """SIGSTOP listener and connections: TCP stays up, nothing answers. Their shells go on."""
         self._signal(self.processes(), signal.SIGSTOP)

@@ -296,7 +296,9 @@ def test_after_a_killed_client_nothing_of_ours_runs_on_the_machine(sshd_rig: Ssh
         assert client.stdout is not None
         assert b"open\n" in iter(client.stdout.readline, b"")
         if gpu == "hang":
-            wait_until(lambda: any("sleep" in p.name() for p in server.remote_processes()), what="hung tool")
+            wait_until(
+                lambda: any("sleep" in line[0] for line in server.remote_commands() if line), what="hung tool"
+            )
         wait_until(lambda: len(server.remote_processes()) >= 3, what="the loops started")
     finally:
         client.send_signal(signal.SIGKILL)

@@ -28,7 +28,11 @@ async def run_command(server: DemoServer, line: str, stop: asyncio.Event) -> dic
     try:
         if not words:
             raise CommandError(f"empty command; there are: {HELP}")
-        return {"ok": True} | await _run(server, words[0], words[1:], stop)
+        answer = await _run(server, words[0], words[1:], stop)
+        await asyncio.sleep(
+            0
+        )  # a connection is closed in the loop's next turn; who reads the answer finds it so
+        return {"ok": True} | answer
     except (CommandError, ValueError, IndexError, TypeError) as error:
         return {"ok": False, "error": str(error) or f"usage: {HELP}"}
 
