@@ -19,7 +19,7 @@ add() {
 # want COMMAND PACKAGE REASON: add the package when the command is not there.
 want() { has "$1" || add "$2" "$3"; }
 
-# Debian starts what it installs. The tests start their own sshd on loopback; this machine gets none.
+# Debian starts what it installs. The tests start their own servers on loopback; this machine gets none.
 policy=/usr/sbin/policy-rc.d
 apt_install() {
     say "installing $* (apt-get)"
@@ -32,6 +32,7 @@ apt_install() {
         chmod 755 "$policy"
     fi
     had_sshd=$(has sshd && echo yes || echo no)
+    had_prometheus=$(has prometheus && echo yes || echo no)
     log=$(mktemp)
     if ! { DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 update &&
         DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
@@ -44,6 +45,9 @@ apt_install() {
     rm -f "$log"
     if [ "$had_sshd" = no ] && has sshd && has systemctl; then
         systemctl disable ssh.service ssh.socket >/dev/null 2>&1 || true
+    fi
+    if [ "$had_prometheus" = no ] && has prometheus && has systemctl; then
+        systemctl disable prometheus.service >/dev/null 2>&1 || true
     fi
     if [ -n "$is_ours" ]; then rm -f "$policy"; fi
 }
@@ -70,6 +74,7 @@ test)
     want bsd-csh csh "a login shell that operators have"
     want mksh mksh "a login shell that operators have"
     want tmux tmux "the dashboard is tried in a real terminal"
+    want prometheus prometheus "a real Prometheus scrapes the server; its promtool checks the example alerts"
     ;;
 screenshots)
     want rsvg-convert librsvg2-bin "turns the SVG screenshots into PNG"

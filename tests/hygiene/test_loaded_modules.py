@@ -34,7 +34,7 @@ NEVER_LOADED = {
     "serve": {"textual", "rich"},
     "cli": {"textual"},
 }
-WEB_SERVER = {"starlette", "uvicorn"}
+WEB_SERVER = {"starlette", "uvicorn", "prometheus_client"}
 # A script pays for each of these at every call.
 WARM_ROUTE_NEVER = HEAVY | {
     *("platformdirs", "random", "socket", "ssl", "subprocess", "logging", "tempfile"),

@@ -105,7 +105,11 @@ def test_each_dependency_has_its_reason(requirement: str) -> None:
 
 
 # Where the module is not called like the package that brings it.
-PACKAGE_OF_MODULE = {"yaml": "pyyaml", "pydantic_core": "pydantic"}
+PACKAGE_OF_MODULE = {
+    "yaml": "pyyaml",
+    "pydantic_core": "pydantic",
+    "prometheus_client": "prometheus-client",
+}
 
 
 def test_each_import_of_the_package_is_declared() -> None:
