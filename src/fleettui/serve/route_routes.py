@@ -8,10 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse
 
-from fleettui.decide.knowledge import RouteKnowledge
-from fleettui.decide.routing import decide_route
-from fleettui.fleet.route_knowledge import knowledge_on_demand
-from fleettui.model.record import replace
 from fleettui.model.route import (
     EXIT_NO_DATA,
     EXIT_NONE_ELIGIBLE,
@@ -21,16 +17,14 @@ from fleettui.model.route import (
 )
 from fleettui.model.sizes import parse_tokens, parse_vram_mib
 from fleettui.serve.answers import json_answer
+from fleettui.serve.deciding import decide_now
 from fleettui.serve.endpoint import Endpoint, Parameter, Values, flag, positive_count, positive_seconds
-from fleettui.store.database import Store, StoreError
-from fleettui.store.leases import load_leases
 from fleettui.view.route_text import ANSWER_FORMATS, format_answer, route_document, route_lines
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from fleettui.model.snapshot import FleetSnapshot
     from fleettui.serve.door import Door
 
 STATUS_OF_EXIT = {0: 200, EXIT_NONE_ELIGIBLE: 503, EXIT_UNKNOWN_MODEL: 404, EXIT_NO_DATA: 503}
@@ -49,8 +43,6 @@ _NEXT = {
 async def answer_route(door: Door, request: Request, values: Values) -> Response:
     """Decided on the newest snapshot, with the leases of others in view."""
     began = time.perf_counter()
-    await door.wait_until_ready()
-    fleet = await door.fleet()
     query = RouteQuery(
         model=values["model"],
         min_free_vram_mib=values["min_free_vram"],
@@ -66,7 +58,8 @@ async def answer_route(door: Door, request: Request, values: Values) -> Response
         sticky=values["sticky"],
         takes_lease=not values["no_lease"],
     )
-    return await asyncio.to_thread(lambda: _answer(_decide(door, fleet, query), values["format"], began))
+    decision = await decide_now(door, query)
+    return await asyncio.to_thread(_answer, decision, values["format"], began)
 
 
 def _answer(decision: RouteDecision, form: str, began: float) -> Response:
@@ -77,21 +70,6 @@ def _answer(decision: RouteDecision, form: str, began: float) -> Response:
     if status != 200:
         document["error"] = _error(decision)
     return json_answer(document, status, {"retry-after": "2"} if status == 503 else None)
-
-
-def _decide(door: Door, fleet: FleetSnapshot, query: RouteQuery) -> RouteDecision:
-    """Takes as long as the disk does. What cannot be read is not known, as with `--route`."""
-    now = time.time()
-    known = RouteKnowledge(catalog=fleet.catalog)
-    try:
-        store = Store.open_readonly(door.state_dir)
-        if store is not None:
-            with store:
-                known = knowledge_on_demand(store, door.state_dir, door.machines_dir, fleet)
-                known = replace(known, leases=load_leases(store, door.machines_dir, now))
-    except StoreError:
-        pass  # told among the notices of /health: snapshots cannot be stored either
-    return decide_route(fleet, query, now, known)
 
 
 def _error(decision: RouteDecision) -> dict[str, str]:
