@@ -56,7 +56,7 @@ def make_app(door: Door) -> Guard:
         exception_handlers={ApiError: _answer_api_error, HTTPException: _answer_http_error},
     )
     app.router.redirect_slashes = False
-    return Guard(app)
+    return Guard(app, door.access)
 
 
 def _handle(door: Door, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fleettui.serve.answers import encode_document
+from fleettui.serve.permission import Access
 from fleettui.view.document import infrastructure_document
 
 if TYPE_CHECKING:
@@ -23,13 +24,21 @@ class Door:
     """Shared by all requests, in one event loop."""
 
     def __init__(
-        self, service: FleetService, state_dir: str, machines_dir: str, own: OwnMachine, hub: StreamHub
+        self,
+        service: FleetService,
+        state_dir: str,
+        machines_dir: str,
+        own: OwnMachine,
+        hub: StreamHub,
+        access: Access | None = None,
     ) -> None:
         self.service = service
         self.state_dir = state_dir
         self.machines_dir = machines_dir
         self.own = own
         self.hub = hub
+        self.access = Access() if access is None else access
+        """Who may read and act; without one whoever reaches it reads, and nobody acts."""
         self.started_at = time.time()
         self.planning = asyncio.Semaphore(1)
         """A plan of a large fleet takes a core for a while; one at a time."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fleettui.serve.answers import ApiError
+from fleettui.serve.permission import Access, note_caller
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,8 +29,9 @@ log = logging.getLogger(__name__)
 class Guard:
     """ASGI middleware around the whole application. No answer is ever a traceback."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, access: Access | None = None) -> None:
         self._app = app
+        self._access = Access() if access is None else access
         self._requests = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,6 +52,7 @@ class Guard:
         self._requests += 1
         try:
             self._check(scope)
+            self._identify(scope)
             await self._app(scope, receive, guarded)
         except ApiError as error:
             await error.answer()(scope, receive, guarded)
@@ -60,6 +63,13 @@ class Guard:
             await _defect(error, scope["path"]).answer()(scope, receive, guarded)
         finally:
             self._requests -= 1
+
+    def _identify(self, scope: Scope) -> None:
+        """Note who asks. Raises ApiError for a wrong token, and where a token is missing."""
+        scope.setdefault("state", {})
+        caller = self._access.identify(scope)
+        caller.check_reading(scope["path"][:200])
+        note_caller(scope, caller)
 
     def _check(self, scope: Scope) -> None:
         """Raises ApiError."""
