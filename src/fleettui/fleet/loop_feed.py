@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
+from fleettui.fleet.poll_time import PollTime
 from fleettui.fleet.silence import SilenceWatch
 from fleettui.net.errors import ENDED_WITH_LINK
 from fleettui.net.link import Link, LoopChannel
@@ -30,6 +31,7 @@ class LoopFeed:
         self._reader: FrameReader | None = None
         self._generation = 0
         self._seq = 0
+        self.time = PollTime()
         self.asked: tuple[str, ...] = ()
         """Sections of the outstanding question; empty when none is."""
         self.has_answered = False
@@ -74,6 +76,7 @@ class LoopFeed:
             return False
         self._seq += 1
         self.asked = tuple(sections)
+        self.time.ask()
         if self._watch is not None:
             self._watch.ask()
         self._channel.write(request_line(self._seq, sections))
@@ -90,6 +93,7 @@ class LoopFeed:
     def _note_over(self) -> None:
         """Nothing is outstanding, and nothing was heard."""
         self.asked = ()
+        self.time.give_up()
         if self._watch is not None:
             self._watch.stop()
 
@@ -102,6 +106,7 @@ class LoopFeed:
             if frame.seq != self._seq:
                 continue
             self.asked, self.has_answered = (), True
+            self.time.answer()
             if self._watch is not None:
                 self._watch.answer()
             self._on_frame(frame)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 
 from fleettui.fleet.loop_feed import LoopFeed
 from fleettui.fleet.needs import Needs
+from fleettui.fleet.poll_time import PollTime
 from fleettui.fleet.silence import SilenceWatch
 from fleettui.fleet.windows_feed import WindowsGpuFeed
 from fleettui.net.errors import LinkError, SessionRefused
@@ -54,6 +55,11 @@ class MachineLoops:
     def gpu(self) -> Feed:
         """What asks the cards of the machine on this connection."""
         return self._gpu_commands if self.is_windows else self._gpu_loop
+
+    @property
+    def times(self) -> dict[str, PollTime]:
+        """How long the machine takes to answer, `facts` and `gpu`."""
+        return {"facts": self.facts.time, "gpu": self.gpu.time}
 
     async def open(self, link: Link, needs: Needs) -> None:
         """Start the loops that are needed. Raises LinkError.

@@ -16,6 +16,7 @@ from fleettui.fleet.grid import TickGrid, Turn
 from fleettui.fleet.inbox import AnswerKind
 from fleettui.fleet.machine_loops import Feed, MachineLoops
 from fleettui.fleet.needs import EVERYTHING, Needs
+from fleettui.fleet.poll_time import PollTime
 from fleettui.fleet.questions import Questions
 from fleettui.fleet.record import MachineRecord
 from fleettui.model.machine import EngineEndpoint, Machine
@@ -286,6 +287,11 @@ class MachinePoller:
     def is_settled(self) -> bool:
         """Every needed source answered once, or this connection attempt failed."""
         return self.record.link.state == "failed" or self._answers.are_complete
+
+    @property
+    def poll_times(self) -> dict[str, PollTime]:
+        """How long the machine takes to answer, `facts` and `gpu`; still counting."""
+        return self._loops.times
 
     def read_answers(self, kind: AnswerKind) -> None:
         """Read the answers of one kind that have arrived since the last call."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from fleettui.fleet.poll_time import PollTime
 from fleettui.net.errors import LinkError, SessionRefused
 from fleettui.net.link import CommandAnswer, Link
 from fleettui.probes.frames import Frame, Section
@@ -43,6 +44,7 @@ class WindowsGpuFeed:
         self._may_hang = may_hang
         """The last one did not tell its end: it may still run, also on the next connection."""
         self._seq = 0
+        self.time = PollTime()
         self.asked: tuple[str, ...] = ()
         self.has_answered = False
 
@@ -64,6 +66,7 @@ class WindowsGpuFeed:
         if self.asked or not sections or self._link is None:
             return False
         self.asked = tuple(sections)
+        self.time.ask()
         self._task = asyncio.create_task(self._answer(self._link, self.asked))
         return True
 
@@ -74,6 +77,7 @@ class WindowsGpuFeed:
             self._task.cancel()
             self._task = None
         self.asked = ()
+        self.time.give_up()
 
     async def _answer(self, link: Link, sections: tuple[str, ...]) -> None:
         try:
@@ -95,6 +99,7 @@ class WindowsGpuFeed:
     def _give(self, answers: dict[str, Section]) -> None:
         self._seq += 1
         self.has_answered = True
+        self.time.answer()
         self._on_frame(Frame(self._seq, answers))
 
     async def _run_section(self, link: Link, section: str) -> Section | None:
