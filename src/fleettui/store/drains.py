@@ -60,7 +60,7 @@ def load_drain(
     before it too; None where the machine has no drain. Raises StoreError."""
     folder = os.path.realpath(machines_dir)
     with store.transaction("DEFERRED") as connection:
-        drain = _find(store, folder, machine)
+        drain = find_drain(store, folder, machine)
         if drain is None:
             return None
         copies = connection.execute(
@@ -101,27 +101,6 @@ def load_journal(
         return _read_journal(connection, os.path.realpath(machines_dir), machine, drain_id, entries)
 
 
-def find_cover_doubts(store: Store, machines_dir: str, machine: str, copy: str) -> tuple[bool, float | None]:
-    """Of one moment: is that machine drained or in maintenance; and when was that copy on it asked to go and
-    neither seen gone since nor brought back, None: it was not. Raises StoreError."""
-    key = (os.path.realpath(machines_dir), machine)
-    with store.transaction("DEFERRED") as connection:
-        flagged = connection.execute(
-            "SELECT 1 FROM drains WHERE machines_dir = ? AND machine = ? "
-            "UNION ALL SELECT 1 FROM machine_flags WHERE machines_dir = ? AND name = ?",
-            (*key, *key),
-        ).fetchone()
-        # A copy that is let go on the way back was elsewhere, and the machine itself serves it instead.
-        last = connection.execute(
-            "SELECT step, result, at FROM drain_journal WHERE machines_dir = ? AND machine = ? AND copy = ? "
-            "AND (step IN ('gone', 'returned') OR (step = 'unload' AND target <> machine)) "
-            "ORDER BY seq DESC LIMIT 1",
-            (*key, copy),
-        ).fetchone()
-    is_leaving = last is not None and last[:2] == ("unload", "ok")
-    return flagged is not None, last[2] if is_leaving else None
-
-
 def change_drain(
     store: Store, machines_dir: str, machine: str, change: Change, entry: JournalEntry | None = None
 ) -> tuple[Drain | None, Drain | None]:
@@ -132,7 +111,7 @@ def change_drain(
     folder = os.path.realpath(machines_dir)
     key = (folder, machine)
     with store.transaction() as connection:
-        before = _find(store, folder, machine)
+        before = find_drain(store, folder, machine)
         after = change(before)
         if after is not None:
             after = replace(after, revision=1 if before is None else before.revision)
@@ -147,14 +126,14 @@ def change_drain(
                 _write_drain(connection, folder, after)
             store.raise_revision(FLAG_REVISIONS, folder)
         if entry is not None:
-            _write_entry(connection, folder, entry)
+            write_entry(connection, folder, entry)
     return before, after
 
 
 def append_journal(store: Store, machines_dir: str, entry: JournalEntry) -> None:
     """Write a step down. Raises StoreError."""
     with store.transaction() as connection:
-        _write_entry(connection, os.path.realpath(machines_dir), entry)
+        write_entry(connection, os.path.realpath(machines_dir), entry)
 
 
 def save_copies(
@@ -164,7 +143,7 @@ def save_copies(
     another one by now, and nothing is written. Raises StoreError."""
     folder = os.path.realpath(machines_dir)
     with store.transaction() as connection:
-        present = _find(store, folder, drain.machine)
+        present = find_drain(store, folder, drain.machine)
         if present is None or present.id != drain.id:
             return False
         connection.execute(
@@ -175,7 +154,7 @@ def save_copies(
             [(folder, drain.machine, place, _TEXT.encode(copy)) for place, copy in enumerate(copies)],
         )
         if entry is not None:
-            _write_entry(connection, folder, entry)
+            write_entry(connection, folder, entry)
     return True
 
 
@@ -219,7 +198,8 @@ def release_lock(store: Store, machines_dir: str, lock: DrainLock) -> None:
         )
 
 
-def _find(store: Store, folder: str, machine: str) -> Drain | None:
+def find_drain(store: Store, folder: str, machine: str) -> Drain | None:
+    """Within a transaction; `folder`: its real path."""
     if not store.has_table("drains"):
         return None
     row = store.connection.execute(
@@ -269,7 +249,8 @@ def _read_journal(
     return tuple([JournalEntry(*row) for row in reversed(rows)])
 
 
-def _write_entry(connection: sqlite3.Connection, folder: str, entry: JournalEntry) -> None:
+def write_entry(connection: sqlite3.Connection, folder: str, entry: JournalEntry) -> None:
+    """Within a transaction; `folder`: its real path."""
     connection.execute(
         "INSERT INTO drain_journal "
         "(machines_dir, machine, drain_id, at, by, pid, step, copy, target, result, call) "

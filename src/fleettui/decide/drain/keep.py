@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from fleettui.decide.drain.sight import holds_memory, is_out_of_service, is_same_model, lists_now
-from fleettui.model.catalog import Catalog
+from fleettui.model.catalog import Catalog, find_in_catalog
 from fleettui.model.drain import LOADING_CLASSES, PlannedCopy, SourceCopy
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import Unknown
 
 
+def keep_lack(
+    fleet: FleetSnapshot,
+    copy: SourceCopy,
+    planned: int,
+    without: frozenset[str] = frozenset(),
+    leaving: Collection[tuple[str, str]] = (),
+) -> str:
+    """Why the catalog wants this copy to stay; empty: it may go. `planned`: what the catalog wanted when the
+    drain was planned, where it does not name the model any more; the others as in `count_resident`."""
+    entry = find_in_catalog(fleet.catalog, copy.name)
+    keep = planned if entry is None else entry.keep
+    if not keep:
+        return ""
+    count = count_resident(fleet, copy, fleet.catalog, without, leaving)
+    return "" if count >= keep else f"the catalog keeps {keep} resident, {count} would be left"
+
+
 def count_resident(
-    fleet: FleetSnapshot, copy: SourceCopy, catalog: Catalog, without: frozenset[str] = frozenset()
+    fleet: FleetSnapshot,
+    copy: SourceCopy,
+    catalog: Catalog,
+    without: frozenset[str] = frozenset(),
+    leaving: Collection[tuple[str, str]] = (),
 ) -> int:
     """Copies of the model, on any engine, beside this machine's: loaded, on machines in service that answer.
 
-    A copy may be unloaded while that is no less than `keep` of its model. `without`: machines that are not
-    counted either.
+    A copy may be unloaded while that is no less than `keep` of its model. Not counted either: `without`,
+    machines; `leaving`, (machine, name) of copies that were asked to go.
     """
     count = 0
     for machine in fleet.machines:
@@ -30,6 +51,7 @@ def count_resident(
             count += sum([
                 there.state == "loaded" and holds_memory(there) and is_same_model(copy, there, catalog)
                 for there in engine.loaded
+                if (name, there.name) not in leaving
             ])  # fmt: skip
     return count
 

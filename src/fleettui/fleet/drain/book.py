@@ -19,12 +19,12 @@ from fleettui.model.lease import Lease
 from fleettui.model.record import replace
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.store.database import Store, StoreError
+from fleettui.store.drain_unloads import Standing, write_unload
 from fleettui.store.drains import (
     LOCK_STALE_S,
     append_journal,
     beat_lock,
     change_drain,
-    find_cover_doubts,
     load_drain,
     load_drains,
     load_journal,
@@ -93,10 +93,6 @@ class DrainBook:
         """Askers whose effect no poll has shown yet."""
         return await self._call(lambda store: load_leases(store, self.machines_dir, self.clock()))
 
-    async def find_cover_doubts(self, machine: str, copy: str) -> tuple[bool, float | None]:
-        """Is that machine out of service now, and when was that copy on it asked to go, if it was."""
-        return await self._call(lambda store: find_cover_doubts(store, self.machines_dir, machine, copy))
-
     async def load_knowledge(self, fleet: FleetSnapshot) -> RouteKnowledge:
         """All that routing knows beyond the snapshot, of every model of the fleet."""
         return await self._call(
@@ -115,6 +111,7 @@ class DrainBook:
         change: Callable[[Drain], Drain],
         entry: JournalEntry,
         only_in: Collection[str] | None = None,
+        by: str | None = None,
     ) -> Drain | None:
         """Change that very drain, `only_in` one of these states; None where it is gone, another one, or in
         another state by now: then nothing is changed. The step is written down all the same."""
@@ -130,7 +127,7 @@ class DrainBook:
             after = change(present)
             if after == present:
                 return present
-            return replace(after, changed_by=self.by, changed_at=self.clock())
+            return replace(after, changed_by=by or self.by, changed_at=self.clock())
 
         _, after = await self.change(drain.machine, apply, entry)
         return after if changed else None
@@ -145,6 +142,11 @@ class DrainBook:
     async def note(self, entry: JournalEntry) -> None:
         """Write a step down."""
         await self._call(lambda store: append_journal(store, self.machines_dir, entry))
+
+    async def write_unload(self, entry: JournalEntry, check: Callable[[Standing], None]) -> None:
+        """Write down that a copy is about to be unloaded. `check`, called by another thread, raises what is
+        stored against it: nothing is written then, and nobody changes that between the look and the entry."""
+        await self._call(lambda store: write_unload(store, self.machines_dir, entry, check))
 
     async def keep_measured(self, warmed: WarmedUp) -> None:
         """Keep what a load told of the machine and of the model."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, Withdrawn, release
 from fleettui.fleet.drain.engines import BusyError, IdleUnknownError, StepError
 from fleettui.fleet.drain.words import DrainError
-from fleettui.model.drain import CopyState, PlannedCopy
+from fleettui.model.drain import CopyState, JournalEntry, PlannedCopy
 
 if TYPE_CHECKING:
     from fleettui.fleet.drain.board import Key
@@ -61,9 +61,15 @@ class CopyTask:
     def step(self, step: str, *, target: str = "", result: str = "ok", call: str = "") -> None:
         """A step that was made."""
         worker = self._worker
-        if step == "unload" and call:
-            worker.note_unload(self._key)
         worker.room.write(worker.entry(step, self._key[3], target, result, call))
+
+    def unload_entry(self, cover: str, call: str) -> JournalEntry:
+        """What is written down before the copy is unloaded."""
+        return self._worker.entry("unload", self._key[3], cover, call=call)
+
+    def note_unload(self) -> None:
+        """The unload goes out."""
+        self._worker.note_unload(self._key)
 
     # -- steps --------------------------------------------------------------------------------------
 

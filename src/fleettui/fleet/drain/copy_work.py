@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from fleettui.decide.drain.keep import keep_lack
 from fleettui.decide.drain.sight import Cover, find_cover, is_same_model, planned_context, shortfall_of
 from fleettui.decide.ollama_use import find_ollama_use
 from fleettui.fleet.drain import ollama
@@ -22,19 +23,17 @@ from fleettui.fleet.drain.engines import (
 )
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.engine_line import EngineLine, address_of
-from fleettui.model.drain import LOADING_CLASSES, DrainOptions, PlannedCopy
+from fleettui.model.drain import LOADING_CLASSES, DrainOptions, JournalEntry, PlannedCopy
 from fleettui.model.names import canonical_name
 from fleettui.model.readings import LoadedModel
 from fleettui.model.record import dataclass, replace
 from fleettui.model.route import RouteCandidate
+from fleettui.model.snapshot import FleetSnapshot
 from fleettui.model.unknown import Unknown
+from fleettui.store.drain_unloads import Standing
 
 COVER_MARGIN_S = 30.0
 """A covering copy that ends sooner covers nothing."""
-
-LEAVING_S = 60.0
-"""A copy that another drain has asked to go may still be listed for so long: it covers nothing, even where
-that drain was called off since."""
 
 
 class CopyJournal(Protocol):
@@ -45,6 +44,16 @@ class CopyJournal(Protocol):
 
     def step(self, step: str, *, target: str = "", result: str = "ok", call: str = "") -> None:
         """A step that was made."""
+
+
+class UnloadJournal(CopyJournal, Protocol):
+    """Of a copy that is unloaded."""
+
+    def unload_entry(self, cover: str, call: str) -> JournalEntry:
+        """What is written down before the copy is unloaded; `cover`: the machine that serves it instead."""
+
+    def note_unload(self) -> None:
+        """That is written down, and the unload goes out."""
 
 
 class TargetRefused(Exception):
@@ -206,7 +215,7 @@ def _rank(line: PlannedCopy) -> int:
 
 
 class Uncovered(Exception):
-    """Nothing was unloaded: no verified copy elsewhere stands for it now."""
+    """Nothing was unloaded: no verified copy elsewhere stands for it now, or too few for the catalog."""
 
 
 class Withdrawn(Exception):
@@ -218,13 +227,13 @@ async def release(
     line: PlannedCopy,
     preferred: str | None,
     options: DrainOptions,
-    journal: CopyJournal,
+    journal: UnloadJournal,
     may_unload: Callable[[], Awaitable[str]] | None = None,
 ) -> Cover | None:
     """Unload a copy, once a copy elsewhere was verified this moment; the one that stands for it.
 
-    Once nothing else is left to ask, `may_unload` tells why it shall stay; empty: it shall go. Raises
-    Uncovered, Withdrawn, StepError.
+    Once nothing else is left to ask, `may_unload` tells why it shall stay; empty: it shall go, if its drain
+    still goes on. None: it is no drain's. Raises Uncovered, Withdrawn, StepError.
     """
     cover = None
     is_forced = line.is_lost and line.drain_class in options.forced
@@ -240,9 +249,17 @@ async def release(
         withdrawn = "" if may_unload is None else await may_unload()
         if withdrawn:
             raise Withdrawn(withdrawn)
-        if cover is not None:
-            await _check_flags(room, cover)
-        journal.step("unload", target="" if cover is None else cover.machine, call=call)
+        entry = journal.unload_entry("" if cover is None else cover.machine, call)
+        fleet, now = room.fleet, room.now()
+
+        def check(standing: Standing) -> None:
+            if may_unload is not None and not standing.goes_on(entry.drain_id):
+                raise Withdrawn("the drain was ended before it was unloaded")
+            _check_standing(fleet, line, cover, standing, now)
+
+        await room.settle()  # what was done before stands before it
+        await room.book.write_unload(entry, check)
+        journal.note_unload()
 
     await unloader.unload(room.service, line.copy, look_last)
     return cover
@@ -263,14 +280,21 @@ async def _verify_cover(
     return cover
 
 
-async def _check_flags(room: DrainRoom, cover: Cover) -> None:
-    """By what is stored this moment. Raises Uncovered where its machine shall be empty, or was to be."""
-    is_out, asked_at = await room.book.find_cover_doubts(cover.machine, cover.copy.name)
-    if is_out:
-        raise Uncovered(f"{cover.machine} is taken out of service itself")
-    ago = float("inf") if asked_at is None else abs(room.now() - asked_at)  # clocks are set back too
-    if ago < LEAVING_S:
-        raise Uncovered(f"{cover.copy.name} on {cover.machine} was asked to go {ago:.0f} s ago")
+def _check_standing(
+    fleet: FleetSnapshot, line: PlannedCopy, cover: Cover | None, standing: Standing, now: float
+) -> None:
+    """By what is stored this moment, which snapshots may not show yet. Raises Uncovered where the machine
+    that serves it instead shall be empty, or was to be, and where too few copies would be left."""
+    leaving = standing.leaving(now)
+    if cover is not None:
+        if cover.machine in standing.out_of_service:
+            raise Uncovered(f"{cover.machine} is taken out of service itself")
+        age_s = leaving.get((cover.machine, cover.copy.name))
+        if age_s is not None:
+            raise Uncovered(f"{cover.copy.name} on {cover.machine} was asked to go {age_s:.0f} s ago")
+    lack = keep_lack(fleet, line.copy, line.keep, standing.out_of_service, leaving)
+    if lack:
+        raise Uncovered(lack)
 
 
 async def _fresh(room: DrainRoom, line: PlannedCopy, cover: Cover, options: DrainOptions) -> Cover:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from fleettui.decide.drain.keep import count_resident
+from fleettui.decide.drain.keep import keep_lack
 from fleettui.decide.drain.progress import SETTLE_S, STOPPING_LIMIT_S
 from fleettui.decide.drain.sight import (
     Sight,
@@ -23,7 +23,6 @@ from fleettui.decide.drain.sight import (
 from fleettui.decide.drain.sources import find_copies
 from fleettui.fleet.drain.engines import StepError, unloader_of
 from fleettui.fleet.drain.shared import DrainRoom
-from fleettui.model.catalog import find_in_catalog
 from fleettui.model.drain import CopyProgress, Drain, PlannedCopy, SourceCopy
 from fleettui.model.lease import Lease
 from fleettui.model.names import canonical_name
@@ -152,7 +151,7 @@ class Observer:
             (*work_of(machine, copy, now), *self._on_their_way(copy, now)),
             is_stopping,
             *_unload_of(machine, copy),
-            self._keep_text(copy, line.keep),
+            keep_lack(room.fleet, copy, line.keep),
             room.coming(line) if line.drain_class == "covered" else "",
             "" if target is None else room.load_on(target),
             "" if cover is None else room.loads_to_come(cover.machine, copy),
@@ -169,15 +168,6 @@ class Observer:
             and lease.until > now
         ]
         return (f"a client was sent there {max(0.0, min(ages)):.0f} s ago",) if ages else ()
-
-    def _keep_text(self, copy: SourceCopy, planned: int) -> str:
-        catalog = self._room.fleet.catalog
-        entry = find_in_catalog(catalog, copy.name)
-        keep = planned if entry is None else entry.keep
-        if not keep:
-            return ""
-        count = count_resident(self._room.fleet, copy, catalog)
-        return "" if count >= keep else f"the catalog keeps {keep} resident, {count} would be left"
 
     def silent_s(self, key: Key, now: float) -> float:
         """How long the copy's engine has not answered, on a machine that does."""

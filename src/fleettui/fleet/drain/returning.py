@@ -19,12 +19,14 @@ from fleettui.model.drain import (
     CopyProgress,
     CopyState,
     Drain,
+    JournalEntry,
     PlannedCopy,
     SourceCopy,
 )
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import NOT_READ, Unknown
+from fleettui.store.drain_unloads import LET_GO
 
 if TYPE_CHECKING:
     from fleettui.fleet.drain.worker import DrainWorker
@@ -119,7 +121,7 @@ class CopyReturn:
             journal.step("return", target=name, result=text)
             return
         self.change(progress, "switched", "it serves again")
-        await self._let_go(progress, line, there, journal)
+        await self._let_go(progress, line, there)
 
     async def _start(self, progress: CopyProgress, journal: _Journal) -> None:
         """A server that was stopped or put to sleep."""
@@ -156,9 +158,7 @@ class CopyReturn:
         journal.step("returned", target=name)
         return True
 
-    async def _let_go(
-        self, progress: CopyProgress, line: PlannedCopy, there: SourceCopy, journal: _Journal
-    ) -> None:
+    async def _let_go(self, progress: CopyProgress, line: PlannedCopy, there: SourceCopy) -> None:
         """Unload it where the drain had put it, once nobody is at work there."""
         room, until = self._room, self._room.now() + WAIT_LIMIT_S
         while room.now() < until:
@@ -169,7 +169,7 @@ class CopyReturn:
             await asyncio.sleep(LOOK_S)
         options = replace(self._drain.options, targets=(), forced=())
         try:
-            await release(room, line, self._drain.machine, options, journal)
+            await release(room, line, self._drain.machine, options, _LetGo(self, progress, there))
             self.change(progress, "switched", "it serves again")
             room.service.poll_now(there.machine)
         except (Uncovered, StepError) as error:
@@ -201,7 +201,11 @@ class CopyReturn:
 
     def write(self, step: str, copy: str, target: str, result: str, call: str) -> None:
         """A step that was made."""
-        self._room.write(self._book.entry(self._drain, step, copy, target, result, call))
+        self._room.write(self.entry(step, copy, target, result, call))
+
+    def entry(self, step: str, copy: str, target: str, result: str, call: str) -> JournalEntry:
+        """A step of this way back."""
+        return self._book.entry(self._drain, step, copy, target, result, call)
 
 
 def to_bring_back(copy: CopyProgress, machine: MachineSnapshot | None) -> bool:
@@ -225,3 +229,18 @@ class _Journal:
     def step(self, step: str, *, target: str = "", result: str = "ok", call: str = "") -> None:
         """A step that was made."""
         self._work.write(step, self._progress.copy.name, target, result, call)
+
+
+class _LetGo(_Journal):
+    """Of its unload where the drain had put it."""
+
+    def __init__(self, work: CopyReturn, progress: CopyProgress, there: SourceCopy) -> None:
+        super().__init__(work, progress)
+        self._there = there
+
+    def unload_entry(self, cover: str, call: str) -> JournalEntry:
+        """What is written down before the copy is unloaded: whose machine it is that lets it go."""
+        return self._work.entry(LET_GO, self._there.name, self._there.machine, "ok", call)
+
+    def note_unload(self) -> None:
+        """Nothing else hangs on it."""
