@@ -22,9 +22,9 @@ REPEAT_WINDOW_S = 600.0
 REPEAT_SPAN_S = 3600.0
 """So long after the first it is told anew."""
 REPEATED: frozenset[EventKind] = frozenset(
-    {"health", "offline", "poll_failed", "back", "engine_down", "engine_up", "file", "trust"}
+    {"health", "offline", "poll_failed", "back", "engine_down", "engine_up", "file", "trust", "action"}
 )
-"""Kinds that a flapping machine repeats without end. Each load and unload counts by itself."""
+"""Kinds that a flapping machine, or a script, repeats without end. Each load and unload counts by itself."""
 _ORDER: tuple[EventSeverity, ...] = ("good", "note", "warn", "bad")
 
 

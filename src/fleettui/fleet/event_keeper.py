@@ -27,6 +27,8 @@ PAST_EVENTS = 500
 PRUNE_PERIOD_S = 3600.0
 MAX_WAITING = 2_000
 """Events kept while another process writes or the file cannot be written."""
+KNOWN_HERE = ("action",)
+"""Kinds that only the process knows where they happen: it stores them whoever writes the timeline."""
 
 log = logging.getLogger(__name__)
 
@@ -85,9 +87,10 @@ class EventKeeper:
                 self._store = Store.open(self._state_dir)
             may_write, before = claim_writing(self._store, self._machines_dir, self._owner, self._writer, now)
             self._drop_told(may_write, None if before is None else before.renewed_at)
-            if may_write and self._waiting:
-                append_events(self._store, self._machines_dir, self._waiting)
-                self._waiting = []
+            ready = [event for event in self._waiting if may_write or event.kind in KNOWN_HERE]
+            if ready:
+                append_events(self._store, self._machines_dir, ready)
+                self._waiting = [event for event in self._waiting if event not in ready]
             if may_write and now - self._pruned_at >= PRUNE_PERIOD_S:
                 self._pruned_at = now
                 prune_events(self._store, self._machines_dir, now)
@@ -113,5 +116,7 @@ class EventKeeper:
         if may_write and self._is_writing:
             return
         if renewed_at is not None:
-            self._waiting = [event for event in self._waiting if event.ended_at > renewed_at]
+            self._waiting = [
+                event for event in self._waiting if event.ended_at > renewed_at or event.kind in KNOWN_HERE
+            ]
         self._is_writing = may_write

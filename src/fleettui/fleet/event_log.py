@@ -101,6 +101,10 @@ class EventLog:
         self._subscribers[key] = subscriber
         return lambda: self._subscribers.pop(key, None) and None
 
+    def add(self, event: Event) -> None:
+        """Something that no snapshot shows: what this process was asked to do, and what came of it."""
+        self._tell([event])
+
     def start(self, bus: SnapshotBus) -> None:
         """Begin to watch; what an earlier run left is read beside."""
         self._task = asyncio.create_task(self._run(bus), name="event log")

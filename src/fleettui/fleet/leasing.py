@@ -30,9 +30,10 @@ class LeasedRoute:
 
 
 def decide_with_lease(
-    store: Store, machines_dir: str, decide: Decide, hold_s: float | None = None
+    store: Store, machines_dir: str, decide: Decide, hold_s: float | None = None, owner: str = ""
 ) -> LeasedRoute:
-    """Decide and write the lease in one step: no two askers see the same leases. Raises StoreError."""
+    """Decide and write the lease in one step: no two askers see the same leases. `owner`: who asks; empty:
+    the user who is logged in. Raises StoreError."""
     decisions: list[RouteDecision] = []
 
     def choose(leases: tuple[Lease, ...], now: float) -> Lease | None:
@@ -40,7 +41,7 @@ def decide_with_lease(
         decisions.append(decision)
         if decision.chosen is None:
             return None
-        return _lease_on(decision.chosen, decision.canonical, now, hold_s)
+        return _lease_on(decision.chosen, decision.canonical, now, hold_s, owner)
 
     lease = take_lease(store, machines_dir, choose)
     return LeasedRoute(decisions[-1], lease)
@@ -60,7 +61,9 @@ def lease_candidate(
     return lease
 
 
-def _lease_on(candidate: RouteCandidate, canonical: str, now: float, hold_s: float | None) -> Lease:
+def _lease_on(
+    candidate: RouteCandidate, canonical: str, now: float, hold_s: float | None, owner: str = ""
+) -> Lease:
     return lease_on(
         candidate,
         canonical,
@@ -68,7 +71,7 @@ def _lease_on(candidate: RouteCandidate, canonical: str, now: float, hold_s: flo
         now=now,
         hold_s=hold_s,
         pid=os.getpid(),
-        owner=login_name(),
+        owner=owner or login_name(),
     )
 
 

@@ -70,7 +70,12 @@ class TrustDesk:
         return ShownKey(machine, address, replace(offer, expected=self._expected(machine, address)), decision)
 
     async def approve(
-        self, name: str, fingerprint: str | None = None, shown: ShownKey | None = None, how: str = "approve"
+        self,
+        name: str,
+        fingerprint: str | None = None,
+        shown: ShownKey | None = None,
+        how: str = "approve",
+        by: str | None = None,
     ) -> TrustResult:
         """Read the key again and pin it if it is the one given or shown, none else. Raises TrustError.
 
@@ -102,14 +107,14 @@ class TrustDesk:
         if machine.ssh.host_key is not None:
             text = f"{name}: {machine.config_file} names this key (ssh.host_key); there is nothing to approve"
             return TrustResult(name, address, "needs_no_approval", text, offer.key_type, wanted)
-        pin = TrustDecision(name, address, "pinned", offer.key_type, wanted, self.clock(), self.by, how)
+        pin = TrustDecision(name, address, "pinned", offer.key_type, wanted, self.clock(), by or self.by, how)
         await self.change(name, {(name, address): lambda now: _pin_over(now, before, pin)})
         text = f"{name} is approved with {offer.key_type} {wanted} ({offer.code}) at {address}"
         return TrustResult(name, address, "approved", text, offer.key_type, wanted)
 
     # -- reject and remove --------------------------------------------------------------------------
 
-    async def reject(self, name: str) -> TrustResult:
+    async def reject(self, name: str, by: str | None = None) -> TrustResult:
         """Nothing is asked of the machine any more; the key is remembered. Raises TrustError."""
         machine = self.machine(name)
         address = self.address_of(machine)
@@ -124,7 +129,7 @@ class TrustDesk:
             return TrustResult(name, address, "already_rejected", text, before.key_type, before.fingerprint)
         key_type, fingerprint = _key_of(before)
         rejected = TrustDecision(
-            name, address, "rejected", key_type, fingerprint, self.clock(), self.by, "reject",
+            name, address, "rejected", key_type, fingerprint, self.clock(), by or self.by, "reject",
             self._scope(machine, address),
         )  # fmt: skip
         await self.change(name, {(name, address): lambda _: rejected})

@@ -38,18 +38,18 @@ class TrustOperations:
         await self._follow()
         return shown
 
-    async def approve(self, name: str, fingerprint: str | None = None) -> TrustResult:
+    async def approve(self, name: str, fingerprint: str | None = None, by: str | None = None) -> TrustResult:
         """Approve the key of that fingerprint, or the one the snapshot shows; refused if the machine
-        shows another one now."""
+        shows another one now. `by`: who decides; None: who runs this."""
         record = self._record_of(name)
         offer = record.link.offer if record is not None else None
-        result = await self.desk.approve(name, fingerprint or (offer.fingerprint if offer else None))
+        result = await self.desk.approve(name, fingerprint or (offer.fingerprint if offer else None), by=by)
         await self._follow()
         return result
 
-    async def reject(self, name: str) -> TrustResult:
+    async def reject(self, name: str, by: str | None = None) -> TrustResult:
         """Ask nothing of the machine any more."""
-        result = await self.desk.reject(name)
+        result = await self.desk.reject(name, by)
         await self._follow()
         return result
 

@@ -25,6 +25,7 @@ EventKind = Literal[
     "trust",  # a key waits, has changed, or somebody decided about it
     "maintenance",
     "drain",
+    "action",  # what a running server was asked to change: done, or refused
     "file",  # a machine file was added, edited, removed, broken, mended
     "unseen",  # what is different since anybody last looked
 ]

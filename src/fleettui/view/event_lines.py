@@ -23,6 +23,7 @@ _SIGNS: dict[EventKind, tuple[str, str]] = {
     "trust": ("⚿", "k"),
     "maintenance": ("⚑", "!"),
     "drain": ("⚑", "!"),
+    "action": ("→", ">"),
     "file": ("≡", "="),
     "unseen": ("…", "."),
     "poll_failed": ("·", "."),
