@@ -107,25 +107,30 @@ class DrainDesk:
             self._work_on(drain, plans[drain.machine])
         return tuple([plans[name] for name in machines])
 
-    async def cancel(self, machine: str, *, aborts_load: bool = False, is_eligible: bool = False) -> None:
-        """No new steps; a load under way finishes, or is given up. The flag stays, unless `is_eligible`."""
-        drain = await self._drain_of(machine)
+    async def cancel(
+        self, machine: str, *, aborts_load: bool = False, is_eligible: bool = False, by: str | None = None
+    ) -> None:
+        """No new steps; a load under way finishes, or is given up. The flag stays, unless `is_eligible`.
+        `by`: who decides; None: who runs this."""
+        drain, who = await self._drain_of(machine), by or self._book.by
         entry = self._book.entry(drain, "cancelled", result="now" if aborts_load else "ok")
-        text = f"cancelled by {self._book.by}"
+        entry, text = replace(entry, by=who), f"cancelled by {who}"
         await self._book.set_state(
             drain,
             lambda found: replace(found, state="cancelled", text=text),
             entry,
             only_in=(*WORKING, "blocked"),
+            by=who,
         )
         await self._room.show_flags(machine)
         self._poke(machine)
         if is_eligible:
-            await self.undrain(machine)
+            await self.undrain(machine, by=by)
         self._tell(machine)
 
-    async def undrain(self, machine: str, *, returns: bool = False) -> None:
-        """Take the flag off; `returns`: what was moved away is moved back beside the caller (`wait`)."""
+    async def undrain(self, machine: str, *, returns: bool = False, by: str | None = None) -> None:
+        """Take the flag off; `returns`: what was moved away is moved back beside the caller (`wait`). `by`:
+        who decides; None: who runs this."""
         from fleettui.fleet.drain.returning import CopyReturn, to_bring_back
 
         status = await self._book.load(machine)
@@ -145,6 +150,7 @@ class DrainDesk:
             return None
 
         entry = self._book.entry(drain, "undrained", result="returns" if returns else "ok")
+        entry = replace(entry, by=by or self._book.by)
         await self._book.change(machine, clear, entry)
         await self._room.show_flags(machine)
         self._poke(machine)
@@ -323,7 +329,7 @@ class DrainDesk:
         await self._stop_own(name)
         _, after = await self._book.change(name, raise_flag)
         assert after is not None  # noqa: S101 - just raised
-        await self._book.note(self._book.entry(after, "started", result=reason))
+        await self._book.note(replace(self._book.entry(after, "started", result=reason), by=who))
         return after
 
     async def _stop_own(self, name: str) -> None:
