@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from argparse import Namespace
 from importlib.util import find_spec
 
 from fleettui.cli import diagnostics
 from fleettui.cli.errors import CommandError
 from fleettui.cli.folders import resolve_folders
+from fleettui.cli.narration import log_to_stderr
 from fleettui.cli.serving import make_service, run_serving
 
 LIBRARIES = ("starlette", "uvicorn")
@@ -27,7 +27,7 @@ def serve_command(arguments: Namespace) -> int:
     from fleettui.cli.polling import report_problems
     from fleettui.serve.app import serve_fleet
 
-    _log_to_stderr()
+    log_to_stderr("serve")
     service = make_service(folders, "serve")
     place = Place(*listener.getsockname()[:2])
 
@@ -46,25 +46,3 @@ def _check_libraries() -> None:
             f"the HTTP server needs {' and '.join(missing)}, which this installation has not",
             "install fleettui[serve]: pip install 'fleettui[serve]'",
         )
-
-
-class _Narration(logging.Handler):
-    """Warnings on stderr, a line each: under systemd that is the journal."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            place = error.__traceback__
-            while place is not None and place.tb_next is not None:
-                place = place.tb_next
-            where = (
-                "" if place is None else f" in {place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}"
-            )
-            text = f"{text}: {type(error).__name__}{where}: {error}"
-        diagnostics.say(f"fleettui serve: {record.levelname.lower()}: {text}")
-
-
-def _log_to_stderr() -> None:
-    logging.raiseExceptions = False  # a full disk below stderr
-    logging.basicConfig(level=logging.WARNING, handlers=[_Narration()], force=True)
