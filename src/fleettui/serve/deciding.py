@@ -29,7 +29,9 @@ async def decide_now(door: Door, query: RouteQuery) -> RouteDecision:
     """With the leases of others in view; takes none."""
     await door.wait_until_ready()
     fleet = await door.fleet()
-    return await asyncio.to_thread(_decide, door, fleet, query)
+    decision = await asyncio.to_thread(_decide, door, fleet, query)
+    door.decisions[decision.exit_code] += 1
+    return decision
 
 
 def _decide(door: Door, fleet: FleetSnapshot, query: RouteQuery) -> RouteDecision:

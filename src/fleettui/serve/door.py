@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from fleettui.serve.answers import encode_document
+from fleettui.serve.metrics.exposition import Exposition
 from fleettui.serve.permission import Access
 from fleettui.view.document import infrastructure_document
 
@@ -42,6 +44,9 @@ class Door:
         self.started_at = time.time()
         self.planning = asyncio.Semaphore(1)
         """A plan of a large fleet takes a core for a while; one at a time."""
+        self.decisions: Counter[int] = Counter()
+        """Of routing, by the exit code of the command line."""
+        self.exposition = Exposition(self)
         self._encoding: asyncio.Task[bytes] | None = None
         self._encoded: tuple[FleetSnapshot, float] | None = None
 

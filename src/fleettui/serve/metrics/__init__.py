@@ -1,0 +1,1 @@
+"""`/metrics`: the fleet for Prometheus. What there is: `table.py`; how it is written: `exposition.py`."""
