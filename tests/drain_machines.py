@@ -32,6 +32,7 @@ class Ollama:
         """Hears each of them first; may wait, change things, or answer a status of its own."""
         self.keeps: set[str] = set()
         """Copies that an unload does not end."""
+        self.installed = [MODEL]
         self.changes: dict[str, Any] = {}
         """Of its snapshot."""
         self.clock: Callable[[], float] = time.time
@@ -54,7 +55,7 @@ class Ollama:
 
     def snapshot(self) -> MachineSnapshot:
         """As a poll of this moment has it."""
-        now, installed = self.clock(), [make_installed(MODEL, gib=GIB)]
+        now, installed = self.clock(), [make_installed(model, gib=GIB) for model in self.installed]
         engine = make_engine(loaded=list(self.loaded.values()), installed=installed)
         engine = replace(engine, traits=engine.traits or EngineTraits())
         cards = [make_card(0, free_gib=23.7 - GIB * len(self.loaded))]

@@ -34,6 +34,8 @@ UNDRAINED = "undrained"
 """The step that takes a flag off."""
 LOCK_STALE_S = 60.0
 """A worker without a sign of life for so long has ended: another one may take over."""
+LOAD_LOCK = "load/"
+"""Before a machine's name: the lock of whoever loads there, for a drain or on the way back from one."""
 _TEXT = BareValues(SourceCopy, CopyProgress, DrainOptions)
 _DRAIN = (
     "machine, id, state, reason, flagged_by, since, until, options, text, revision, changed_by, changed_at"
@@ -226,6 +228,17 @@ def _write_drain(connection: sqlite3.Connection, folder: str, drain: Drain) -> N
             *(_TEXT.encode(drain.options), drain.text, drain.revision, drain.changed_by, drain.changed_at),
         ),
     )
+
+
+def load_load_locks(store: Store, machines_dir: str) -> tuple[DrainLock, ...]:
+    """Who loads on a target now, dead or alive; their `machine` is its name. Raises StoreError."""
+    with store.transaction("DEFERRED") as connection:
+        rows = connection.execute(
+            "SELECT machine, holder, pid, taken_at, beat_at FROM drain_locks "
+            "WHERE machines_dir = ? AND substr(machine, 1, ?) = ?",
+            (os.path.realpath(machines_dir), len(LOAD_LOCK), LOAD_LOCK),
+        ).fetchall()
+    return tuple([DrainLock(name.removeprefix(LOAD_LOCK), *row) for name, *row in rows])
 
 
 def _find_lock(connection: sqlite3.Connection, folder: str, machine: str) -> DrainLock | None:

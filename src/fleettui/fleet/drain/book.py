@@ -10,13 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from fleettui.decide.knowledge import RouteKnowledge
+from fleettui.decide.lease_terms import lease_on
 from fleettui.fleet.drain.knowledge import load_all_knowledge
 from fleettui.fleet.drain.words import DrainError
 from fleettui.fleet.trust_words import operator_name
 from fleettui.fleet.warm_up import WarmedUp, keep_measured
 from fleettui.model.drain import CopyProgress, Drain, DrainLock, DrainStatus, JournalEntry
 from fleettui.model.lease import Lease
+from fleettui.model.names import canonical_name
 from fleettui.model.record import replace
+from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import FleetSnapshot
 from fleettui.store.database import Store, StoreError
 from fleettui.store.drain_unloads import Standing, write_unload
@@ -28,17 +31,17 @@ from fleettui.store.drains import (
     load_drain,
     load_drains,
     load_journal,
+    load_load_locks,
     release_lock,
     save_copies,
     take_lock,
 )
-from fleettui.store.leases import load_leases
+from fleettui.store.leases import drop_leases, load_leases, new_lease_id, take_lease
 
 if TYPE_CHECKING:
     from fleettui.store.drains import Change
 
 Result = TypeVar("Result")
-LOADING = ("loading", "verifying")
 
 
 class DrainBook:
@@ -72,16 +75,6 @@ class DrainBook:
 
         return await self._call(load)
 
-    async def load_others(self, machine: str) -> tuple[DrainStatus, ...]:
-        """The drains of other machines, with their copies."""
-
-        def load(store: Store) -> tuple[DrainStatus, ...]:
-            names = [name for name in load_drains(store, self.machines_dir) if name != machine]
-            found = [load_drain(store, self.machines_dir, name, entries=0) for name in names]
-            return tuple([status for status in found if status is not None])
-
-        return await self._call(load)
-
     async def load_journal(self, drain: Drain) -> tuple[JournalEntry, ...]:
         """The last steps of that very drain, also when its flag is off by now."""
         folder, entries = self.machines_dir, 50
@@ -92,6 +85,24 @@ class DrainBook:
     async def load_leases(self) -> tuple[Lease, ...]:
         """Askers whose effect no poll has shown yet."""
         return await self._call(lambda store: load_leases(store, self.machines_dir, self.clock()))
+
+    async def take_lease(self, target: RouteCandidate) -> Lease:
+        """Let routing, and drains of other processes, see the room that a load takes; over by itself, should
+        nobody drop it."""
+        lease = lease_on(
+            target,
+            canonical_name(target.model),
+            lease_id=new_lease_id(),
+            now=self.clock(),
+            pid=self.pid,
+            owner=self.by.partition("@")[0],
+        )
+        await self._call(lambda store: take_lease(store, self.machines_dir, lambda *_: lease, self.clock))
+        return lease
+
+    async def drop_lease(self, lease: Lease) -> None:
+        """That load is over."""
+        await self._call(lambda store: drop_leases(store, self.machines_dir, (lease.id,)))
 
     async def load_knowledge(self, fleet: FleetSnapshot) -> RouteKnowledge:
         """All that routing knows beyond the snapshot, of every model of the fleet."""
@@ -176,6 +187,11 @@ class DrainBook:
     async def release_lock(self, lock: DrainLock) -> None:
         """Let the next worker in."""
         await self._call(lambda store: release_lock(store, self.machines_dir, lock))
+
+    async def load_load_locks(self) -> tuple[DrainLock, ...]:
+        """Of other processes that load on a target now."""
+        found = await self._call(lambda store: load_load_locks(store, self.machines_dir))
+        return tuple([lock for lock in found if not self.is_ours(lock) and not self.is_dead(lock)])
 
     def is_dead(self, lock: DrainLock) -> bool:
         """No sign of life for a minute, or one of a time to come, as a clock leaves it that was wrong; or a

@@ -100,6 +100,14 @@ class CopyLoad:
     async def run(self, note_verifying: Callable[[], None]) -> Loaded:
         """Raises TargetRefused; StepError where nothing could be asked at all."""
         await self._look_again()
+        book = self._room.book
+        lease = await book.take_lease(self._target)
+        try:
+            return await self._bring(note_verifying)
+        finally:
+            self._room.spawn(book.drop_lease(lease))
+
+    async def _bring(self, note_verifying: Callable[[], None]) -> Loaded:
         target, room = self._target, self._room
         before = await self._list()
         if self._is_given_up:

@@ -1,13 +1,16 @@
-"""The lock of one drain: one worker at a time, with a sign of life."""
+"""Locks of drains, with a sign of life: one worker at a time on each, one load at a time on each target."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError
 from fleettui.model.drain import DrainLock
+
+if TYPE_CHECKING:
+    from fleettui.fleet.drain.shared import DrainRoom
 
 BEAT_S = 10.0
 
@@ -15,16 +18,17 @@ BEAT_S = 10.0
 class WorkLock:
     """Taken, kept alive, given back; `on_lost` is called once where somebody else took over."""
 
-    def __init__(self, room: DrainRoom, machine: str, on_lost: Callable[[], None]) -> None:
+    def __init__(self, room: DrainRoom, name: str, on_lost: Callable[[], None]) -> None:
+        """`name`: of the drained machine; of a target behind LOAD_LOCK."""
         self._room = room
-        self._machine = machine
+        self._name = name
         self._on_lost = on_lost
         self._lock: DrainLock | None = None
         self._beating: asyncio.Task[None] | None = None
 
     async def take(self) -> bool:
         """Become the worker; False where another one is alive. Raises DrainError."""
-        taking = asyncio.ensure_future(self._room.book.take_lock(self._machine))
+        taking = asyncio.ensure_future(self._room.book.take_lock(self._name))
         try:
             await asyncio.shield(taking)
         finally:  # a cancelled one is written all the same, and must be given back

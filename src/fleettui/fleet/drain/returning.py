@@ -142,11 +142,16 @@ class CopyReturn:
     async def _load(self, progress: CopyProgress, line: PlannedCopy, journal: _Journal) -> bool:
         room, name = self._room, self._drain.machine
         self.change(progress, "waiting_target", "")
-        while not room.take_target(name, f"{line.copy.name} is loaded there again"):  # noqa: ASYNC110 - other processes load too
+        while not room.take_target(name, f"{line.copy.name} is loaded there again"):
+            self.change(progress, "waiting_target", room.load_on(name))
             await asyncio.sleep(LOOK_S)
-        self.change(progress, "loading", "")
+            await room.look_elsewhere()
         options = replace(self._drain.options, targets=(name,), forced=())
         try:
+            while other := await room.begin_load(name):
+                self.change(progress, "waiting_target", other)
+                await asyncio.sleep(LOOK_S)
+            self.change(progress, "loading", "")
             work = CopyLoad(room, line, options, journal)
             await work.run(lambda: self.change(progress, "verifying", ""))
         except (TargetRefused, StepError) as error:

@@ -7,17 +7,16 @@ import logging
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
-from fleettui.fleet.drain.book import LOADING, DrainBook
+from fleettui.fleet.drain.book import DrainBook
+from fleettui.fleet.drain.lock import WorkLock
 from fleettui.fleet.drain.words import DrainError, DrainFleet
 from fleettui.fleet.starting import FIRST_ROUND_S
 from fleettui.model.drain import (
     LOADING_CLASSES,
-    WORKING,
     CopyProgress,
     Drain,
     DrainOptions,
     DrainPlan,
-    DrainStatus,
     JournalEntry,
     PlannedCopy,
     SourceCopy,
@@ -25,6 +24,7 @@ from fleettui.model.drain import (
 from fleettui.model.readings import LoadedModel
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import Unknown
+from fleettui.store.drains import LOAD_LOCK
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,10 @@ class DrainRoom:
         self.error: str | None = None
         self._loads: dict[str, str] = {}
         """Target -> what is loaded there by a drain of this process."""
+        self._load_locks: dict[str, WorkLock] = {}
+        """Target -> what keeps other processes from loading there."""
         self._elsewhere: dict[str, str] = {}
-        """The same of other processes."""
+        """Target -> which other process loads there."""
         self.stopped: dict[str, str] = {}
         """Targets that nothing more is loaded on, with why."""
         self.relied_on: dict[tuple[str, str], str] = {}
@@ -80,33 +82,34 @@ class DrainRoom:
         return self._loads.get(target) or self._elsewhere.get(target, "")
 
     def take_target(self, target: str, what: str) -> bool:
-        """Become the one who loads there; False where another one does."""
+        """Become the one of this process who loads there; False where another one does."""
         if self.load_on(target):
             return False
         self._loads[target] = what
         return True
 
+    async def begin_load(self, target: str) -> str:
+        """Keep other processes from loading on a target that was taken, until it is given back; which of them
+        loads there already. Empty: none."""
+        lock = self._load_locks[target] = WorkLock(self, f"{LOAD_LOCK}{target}", lambda: None)
+        if await lock.take():
+            return ""
+        await self.look_elsewhere()
+        return self._elsewhere.get(target) or f"another process loaded on {target}"
+
     def give_target(self, target: str) -> None:
         """The load there is over."""
         self._loads.pop(target, None)
+        lock = self._load_locks.pop(target, None)
+        if lock is not None:
+            self.spawn(lock.release())
 
-    def elsewhere(self, target: str) -> str:
-        """What another process loads there; empty: nothing."""
-        return self._elsewhere.get(target, "")
-
-    def note_elsewhere(self, statuses: Collection[DrainStatus], ours: CopyProgress | None = None) -> None:
-        """What drains of other processes load now, by their stored copies; `ours`: only what began first."""
-        found: dict[str, str] = {}
-        for status in statuses:
-            lock = status.lock
-            if lock is None or self.book.is_ours(lock) or self.book.is_dead(lock):
-                continue
-            if status.drain.state in WORKING:
-                for copy in status.copies:
-                    is_later = ours is not None and (copy.since, copy.copy.key) > (ours.since, ours.copy.key)
-                    if copy.state in LOADING and copy.target is not None and not is_later:
-                        found[copy.target] = f"{lock.holder} loads {copy.copy.name} there"
-        self._elsewhere = found
+    async def look_elsewhere(self) -> None:
+        """Who of other processes loads where now."""
+        self._elsewhere = {
+            lock.machine: f"{lock.holder} (process {lock.pid}) loads on {lock.machine}"
+            for lock in await self.book.load_load_locks()
+        }
 
     # -- who relies on whom -------------------------------------------------------------------------
 

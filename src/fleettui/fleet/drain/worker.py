@@ -103,7 +103,10 @@ class DrainWorker:
         self._is_leaving = True
         for task in self._tasks.values():
             task.drop()
+        futures = [task.future for task in self._tasks.values() if task.future is not None]
         self._tasks.clear()
+        if futures:
+            await asyncio.wait(futures)
         self.room.forget(self.machine)
         if self._turn is not None:
             self._turn.release()
@@ -178,7 +181,7 @@ class DrainWorker:
         self.drain = status.drain
         self._observer.drain = status.drain
         self._obey(status.journal)
-        self.room.note_elsewhere(await book.load_others(self.machine))
+        await self.room.look_elsewhere()
         self._observer.leases = await book.load_leases()
         return status.drain.state in WORKING
 
@@ -293,10 +296,9 @@ class DrainWorker:
         task.load()
 
     async def may_load(self, key: Key, target: str) -> bool:
-        """Written down that we load there: no other process began before us."""
+        """No other process loads there, and none begins to."""
         await self._save()
-        self.room.note_elsewhere(await self.room.book.load_others(self.machine), self.board.copies[key])
-        other = self.room.elsewhere(target)
+        other = await self.room.begin_load(target)
         if other and self.board.copies[key].state != "skipped":
             self.board.change(key, "waiting_target", other)
         return not other
