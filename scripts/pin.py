@@ -63,8 +63,14 @@ def main() -> None:
             ["runtime.txt"],
             project["project"]["optional-dependencies"]["serve"],
         ),
+        (
+            "mcp.txt",
+            "What `fleettui mcp` needs besides.",
+            ["serve.txt"],
+            project["project"]["optional-dependencies"]["mcp"],
+        ),
         ("build.txt", "What builds the package.", [], project["build-system"]["requires"]),
-        ("test.txt", "What the tests need.", ["serve.txt", "build.txt"], groups["test"]),
+        ("test.txt", "What the tests need.", ["mcp.txt", "build.txt"], groups["test"]),
         ("check.txt", "What `make check` needs.", ["test.txt"], groups["check"]),
         (
             "engines.txt",

@@ -34,7 +34,7 @@ NEVER_LOADED = {
     "serve": {"textual", "rich"},
     "cli": {"textual"},
 }
-WEB_SERVER = {"starlette", "uvicorn", "prometheus_client"}
+WEB_SERVER = {"starlette", "uvicorn", "prometheus_client", "mcp"}
 # A script pays for each of these at every call.
 WARM_ROUTE_NEVER = HEAVY | {
     *("platformdirs", "random", "socket", "ssl", "subprocess", "logging", "tempfile"),
@@ -137,6 +137,15 @@ def test_nothing_headless_loads_textual(command_line: str, exit_code: int, home:
     (home / "machines" / "gone.yaml").write_text(UNREACHABLE, encoding="utf-8")
     modules, _ = loaded_by_command(command_line.split(), home, exit_code)
     assert sorted(top_levels(modules) & {"textual", "rich", *WEB_SERVER}) == []
+
+
+def test_the_server_loads_mcp_only_where_it_is_asked_for(home: Path) -> None:
+    code = "import sys, fleettui.serve.app, fleettui.cli.mcp; print('mcp' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), cwd=home, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_version_loads_next_to_nothing(home: Path) -> None:
