@@ -19,7 +19,7 @@ from fleettui.fleet.drain.desk import DrainDesk, DrainError
 from fleettui.model.drain import CopyProgress, Drain, DrainLock, DrainOptions, DrainStatus, SourceCopy
 from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot
 from fleettui.store.database import Store
-from fleettui.store.drains import change_drain, load_drain, save_copies, take_lock
+from fleettui.store.drains import change_drain, load_drain, load_journal, save_copies, take_lock
 
 FOLDER = "/fleet"
 OPTIONS = DrainOptions()
@@ -81,13 +81,15 @@ def stored(tmp_path: Path, name: str = "ada") -> DrainStatus | None:
         return load_drain(store, FOLDER, name)
 
 
-def lay_down(tmp_path: Path, state: Any = "running", lock: DrainLock | None = None) -> Drain:
+def lay_down(
+    tmp_path: Path, state: Any = "running", lock: DrainLock | None = None, name: str = "ada"
+) -> Drain:
     """A drain of another process."""
-    drain = Drain("d1", "ada", state, "PSU swap", "mia@jump", time.time())
+    drain = Drain("d1", name, state, "PSU swap", "mia@jump", time.time())
     with Store.open(str(tmp_path)) as store:
-        change_drain(store, FOLDER, "ada", lambda _: drain)
+        change_drain(store, FOLDER, name, lambda _: drain)
         if lock is not None:
-            take_lock(store, FOLDER, lock, lambda _: False)
+            take_lock(store, FOLDER, replace(lock, machine=name), lambda _: False)
     return drain
 
 
@@ -192,6 +194,30 @@ async def test_who_works_elsewhere_is_named_and_left_alone(desks: Desks, tmp_pat
     with pytest.raises(DrainError, match=r"mia@jump \(process 4711\)") as refused:
         await desk.start(["ada"], "mine", OPTIONS)
     assert refused.value.kind == "changed_meanwhile"
+
+
+async def test_machines_that_are_drained_together_are_flagged_all_or_none(
+    desks: Desks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else begins with bora in the moment between the look who is free and the flags."""
+    desk = desks(make_snapshot("ada"), make_snapshot("bora"), make_snapshot("cleo"))
+    stop_own = desk._stop_own
+
+    async def stop_and_wait(name: str) -> None:
+        await stop_own(name)
+        if name == "cleo":
+            lay_down(tmp_path, lock=lock_of("mia@jump", 4711, time.time()), name="bora")
+
+    monkeypatch.setattr(desk, "_stop_own", stop_and_wait)
+    with pytest.raises(DrainError, match=r"bora is being drained by mia@jump .*nothing was changed;"):
+        await desk.start(["ada", "bora", "cleo"], "PSU swap", OPTIONS)
+    assert (stored(tmp_path, "ada"), stored(tmp_path, "cleo")) == (None, None)
+    with Store.open(str(tmp_path)) as store:
+        assert load_journal(store, FOLDER, "ada") == ()
+    await desk.start(["ada", "cleo"], "PSU swap", OPTIONS)
+    for name in ("ada", "cleo"):
+        status = await ended(desk, name)
+        assert [entry.step for entry in status.journal][:2] == ["started", "running"]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     Change = Callable[[Drain | None], Drain | None]
     """From the drain as it stands to what it shall be; None: off. May raise to change nothing at all."""
+    Begin = Callable[[str, Drain | None, DrainLock | None], tuple[Drain, JournalEntry]]
+    """From a machine, its drain as it stands and who works on it to the drain that begins, with the step to
+    write down. May raise to change nothing at all."""
 
 UNDRAINED = "undrained"
 """The step that takes a flag off."""
@@ -111,25 +114,44 @@ def change_drain(
     The revision of the flag grows by itself. Raises StoreError.
     """
     folder = os.path.realpath(machines_dir)
-    key = (folder, machine)
     with store.transaction() as connection:
         before = find_drain(store, folder, machine)
-        after = change(before)
-        if after is not None:
-            after = replace(after, revision=1 if before is None else before.revision)
-        if after != before:
-            if after is None or (before is not None and before.id != after.id):
-                connection.execute("DELETE FROM drain_copies WHERE machines_dir = ? AND machine = ?", key)
-            if after is None:
-                connection.execute("DELETE FROM drains WHERE machines_dir = ? AND machine = ?", key)
-            else:
-                if before is not None:
-                    after = replace(after, revision=before.revision + 1)
-                _write_drain(connection, folder, after)
-            store.raise_revision(FLAG_REVISIONS, folder)
+        after = _put(store, folder, machine, before, change(before))
         if entry is not None:
             write_entry(connection, folder, entry)
     return before, after
+
+
+def start_drains(store: Store, machines_dir: str, machines: Iterable[str], begin: Begin) -> tuple[Drain, ...]:
+    """Flag all these machines and write the starts down in one transaction; none where `begin` raises. Raises
+    StoreError."""
+    folder, drains = os.path.realpath(machines_dir), []
+    with store.transaction() as connection:
+        for machine in machines:
+            before = find_drain(store, folder, machine)
+            wanted, entry = begin(machine, before, _find_lock(connection, folder, machine))
+            drains.append(_put(store, folder, machine, before, wanted) or wanted)
+            write_entry(connection, folder, entry)
+    return tuple(drains)
+
+
+def _put(store: Store, folder: str, machine: str, before: Drain | None, after: Drain | None) -> Drain | None:
+    """What stands from now on, with its revision, within a transaction."""
+    connection, key = store.connection, (folder, machine)
+    if after is not None:
+        after = replace(after, revision=1 if before is None else before.revision)
+    if after == before:
+        return after
+    if after is None or (before is not None and before.id != after.id):
+        connection.execute("DELETE FROM drain_copies WHERE machines_dir = ? AND machine = ?", key)
+    if after is None:
+        connection.execute("DELETE FROM drains WHERE machines_dir = ? AND machine = ?", key)
+    else:
+        if before is not None:
+            after = replace(after, revision=before.revision + 1)
+        _write_drain(connection, folder, after)
+    store.raise_revision(FLAG_REVISIONS, folder)
+    return after
 
 
 def append_journal(store: Store, machines_dir: str, entry: JournalEntry) -> None:

@@ -34,12 +34,13 @@ from fleettui.store.drains import (
     load_load_locks,
     release_lock,
     save_copies,
+    start_drains,
     take_lock,
 )
 from fleettui.store.leases import drop_leases, load_leases, new_lease_id, take_lease
 
 if TYPE_CHECKING:
-    from fleettui.store.drains import Change
+    from fleettui.store.drains import Begin, Change
 
 Result = TypeVar("Result")
 
@@ -109,6 +110,11 @@ class DrainBook:
         return await self._call(
             lambda store: load_all_knowledge(store, self.machines_dir, fleet, self.clock())
         )
+
+    async def start_drains(self, machines: Sequence[str], begin: Begin) -> tuple[Drain, ...]:
+        """Flag all these machines and write the starts down, or none where `begin`, called by another thread,
+        raises."""
+        return await self._call(lambda store: start_drains(store, self.machines_dir, machines, begin))
 
     async def change(
         self, machine: str, change: Change, entry: JournalEntry | None = None

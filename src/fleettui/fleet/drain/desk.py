@@ -7,9 +7,9 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from fleettui.fleet.drain.book import DrainBook
+from fleettui.fleet.drain.flagging import check_free, raise_flags
 from fleettui.fleet.drain.shared import DrainRoom
 from fleettui.fleet.drain.words import DrainError, DrainFailure, DrainFleet
 from fleettui.fleet.maintenance import REASON_LIMIT
@@ -93,11 +93,17 @@ class DrainDesk:
                 raise DrainError(
                     "no_data", name, f"{name}: what is loaded there is not known ({why}); nothing was changed"
                 )
-        for name in machines:
-            await self._check_free(name)
+        for name in machines:  # before the work on any of them is ended here
+            status = await self._book.load(name, entries=0)
+            if status is not None:
+                check_free(self._book, status.drain, status.lock)
         if not any(map(self._is_working, self._workers)):
             self._room.stopped.clear()
-        drains = [await self._flag(name, reason, options, now, until, by) for name in machines]
+        for name in machines:
+            await self._stop_own(name)
+        drains = await raise_flags(
+            self._book, machines, reason, options, until=until, by=by or self._book.by, now=now
+        )
         await self._room.show_flags(*machines)
         for drain in drains:
             for line in plans[drain.machine].copies:
@@ -297,40 +303,6 @@ class DrainDesk:
             pass  # the plan says what is missing
         finally:
             unsubscribe()
-
-    async def _check_free(self, name: str) -> None:
-        """Raises DrainError where another process works on it."""
-        status = await self._book.load(name, entries=0)
-        if status is None or status.drain.state not in WORKING:
-            return
-        lock = status.lock
-        if lock is not None and not self._book.is_ours(lock) and not self._book.is_dead(lock):
-            ago = max(0.0, self._book.clock() - status.drain.changed_at)
-            raise DrainError(
-                "changed_meanwhile", name,
-                f"{name} is being drained by {lock.holder} (process {lock.pid}), changed {ago:.0f} s ago; "
-                f"follow it with `fleettui drain status {name} --follow`, or cancel it first",
-            )  # fmt: skip
-
-    async def _flag(
-        self, name: str, reason: str, options: DrainOptions, now: float, until: float | None, by: str | None
-    ) -> Drain:
-        who = by or self._book.by
-
-        def raise_flag(before: Drain | None) -> Drain:
-            drain_id, since, first = uuid4().hex[:12], now, who
-            if before is not None:  # the same drain goes on: what it moved can still be moved back
-                drain_id, first = before.id, before.by
-            return Drain(
-                drain_id, name, "planned", reason, first, since, until, options, "",
-                changed_by=who, changed_at=now,
-            )  # fmt: skip
-
-        await self._stop_own(name)
-        _, after = await self._book.change(name, raise_flag)
-        assert after is not None  # noqa: S101 - just raised
-        await self._book.note(replace(self._book.entry(after, "started", result=reason), by=who))
-        return after
 
     async def _stop_own(self, name: str) -> None:
         worker = self._workers.pop(name, None)
