@@ -19,8 +19,9 @@ def check_free(book: DrainBook, drain: Drain | None, lock: DrainLock | None) -> 
         name, ago = drain.machine, max(0.0, book.clock() - drain.changed_at)
         raise DrainError(
             "changed_meanwhile", name,
-            f"{name} is being drained by {lock.holder} (process {lock.pid}), changed {ago:.0f} s ago; nothing "
-            f"was changed; follow it with `fleettui drain status {name} --follow`, or cancel it first",
+            f"{name} is being drained by {lock.holder} (process {lock.pid}), changed {ago:.0f} s ago; "
+            "nothing was changed; "
+            f"follow it with `fleettui drain status {name} --follow`, or cancel it first",
         )  # fmt: skip
 
 
