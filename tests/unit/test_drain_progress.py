@@ -178,7 +178,7 @@ def test_classes_that_the_operator_has_to_accept() -> None:
     assert step(line("unmanaged"), progress(), COVERED) == ("end", "blocked")
     assert step(line("unmanaged"), progress(), COVERED, forced=("unmanaged",)) == ("end", "blocked")
     stranger = replace(line("unmanaged"), copy=replace(COPY, engine="process"))
-    assert step(stranger, progress(), RESIDENT, forced=("unmanaged",)) == ("end", "skipped")
+    assert step(stranger, progress(), RESIDENT, forced=("unmanaged",)) == ("end", "blocked")
 
 
 def test_two_targets_that_failed_are_enough() -> None:
@@ -263,6 +263,7 @@ def test_how_a_drain_ends(states: tuple[CopyState, ...], polls: int, wanted: tup
     assert end_of_drain(copies, polls) == wanted
 
 
-def test_a_process_that_the_operator_accepts_holds_nothing_up() -> None:
+def test_a_process_of_somebody_else_holds_the_end_up_whatever_was_forced() -> None:
     stranger = replace(COPY, engine="process", name="python (pid 4711)")
-    assert end_of_drain([progress("skipped", copy=stranger)], 2) == ("drained", "")
+    stays = progress("blocked", copy=stranger, text="unmanaged: whoever started it has to end it")
+    assert end_of_drain([stays], 2) == ("blocked", f"python (pid 4711): {stays.text}")

@@ -23,8 +23,9 @@ from fleettui.decide.health import judge_health
 from fleettui.decide.plan_nodes import why_unavailable
 from fleettui.fleet.drain_watch import DrainWatch
 from fleettui.fleet.record import MachineRecord
+from fleettui.model.gpu import ProcessesReading
 from fleettui.model.readings import EngineReading
-from fleettui.model.snapshot import DrainFlag, DrainState, MaintenanceFlag
+from fleettui.model.snapshot import DrainFlag, DrainState, MaintenanceFlag, SourceStatus
 from fleettui.model.sockets import FoundEngine, ListeningPort, SocketsReading
 from fleettui.model.unknown import Unknown
 from fleettui.net.errors import LinkError
@@ -50,12 +51,14 @@ def flag(state: DrainState = "running", **changes: Any) -> DrainFlag:
 
 def watched(stored: DrainFlag, *polls: EngineReading | None, **more: Any) -> DrainFlag:
     """What is shown after these answers, two seconds apart; None: the engine said nothing yet."""
-    watch, shown, lacks = DrainWatch(), None, more.pop("lacks", {})
+    watch, shown, lacks, sources = DrainWatch(), None, more.pop("lacks", {}), more.pop("sources", {})
     for number, reading in enumerate(polls, 1):
         at = NOW + 2 * number
         told = [(reading, None if reading is None or reading.state == "down" else at)]
         engines = () if reading is None else (reading,)
         snapshot = replace(make_snapshot(**more), **{"engines": engines, "last_seen": at, **lacks})
+        read = {name: SourceStatus("ok", at) for name in ("processes", "sockets")}
+        snapshot = replace(snapshot, sources={**snapshot.sources, **read, **sources})
         shown = watch.judge(stored, told, snapshot, at, 0)
     assert shown is not None
     return shown
@@ -91,6 +94,8 @@ def test_an_engine_without_answer_is_empty_where_nothing_listens_on_its_port() -
     assert not watched(flag(), DOWN, DOWN, sockets=open_port).is_drained
     assert not watched(flag(), DOWN, DOWN, sockets=SocketsReading(is_cut=True)).is_drained
     assert watched(flag(), DOWN, DOWN, sockets=SocketsReading()).is_drained
+    late = {"sockets": SourceStatus("late", NOW)}
+    assert not watched(flag(), DOWN, DOWN, sockets=SocketsReading(), sources=late).is_drained, "of before"
 
 
 def test_an_engine_that_was_found_and_is_not_asked_may_hold_anything() -> None:
@@ -105,7 +110,27 @@ def test_another_process_on_its_gpus_is_what_blocks_it() -> None:
     assert not watched(flag(), EMPTY, EMPTY, processes=[trainer]).is_drained
     assert not watched(flag(), EMPTY, EMPTY, lacks={"processes": None}).is_drained, "nobody looked"
     assert watched(flag(), EMPTY, EMPTY, machine=make_machine(gpus=0)).is_drained
-    assert watched(flag("drained"), EMPTY, processes=[trainer]).is_drained, "no model was loaded again"
+    unlisted = {"processes": SourceStatus("unsupported", error="the driver lists none")}
+    assert watched(flag(), EMPTY, EMPTY, lacks={"processes": None}, sources=unlisted).is_drained
+
+
+def test_another_process_on_a_drained_machine_is_told() -> None:
+    trainer = make_process(name="/usr/bin/python3", command="python3 train.py", user="jonas")
+    text = "on its GPUs since 14:03, of no engine that is asked: python3 (pid 4242)"
+    full = watched(flag("drained"), EMPTY, processes=[trainer])
+    assert (full.state, full.text) == ("blocked", text)
+    both = watched(flag("drained"), FULL, processes=[trainer])
+    assert both.text == f"loaded again since 14:03: qwen3:8b; {text}"
+    before = {"processes": SourceStatus("ok", NOW - 1)}
+    assert watched(flag("drained"), EMPTY, processes=[trainer], sources=before).is_drained, "listed before"
+    watch, stored, idle = DrainWatch(), flag(), make_snapshot()
+    for number, processes in enumerate([idle.processes, idle.processes, ProcessesReading((trainer,))], 1):
+        at = NOW + 2 * number
+        sources = {**idle.sources, "processes": SourceStatus("ok", at)}
+        seen = replace(idle, processes=processes, sources=sources, last_seen=at)
+        shown = watch.judge(stored, [(EMPTY, at)], seen, at, 0)
+        assert shown is not None
+        assert shown.is_drained is (number == 2), "what it showed is taken back"
 
 
 def test_the_same_answer_twice_is_one_poll() -> None:

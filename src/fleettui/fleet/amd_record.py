@@ -141,6 +141,8 @@ class AmdRecord:
         tool = {name: sections[name] for name in TOOL_SECTIONS if name in sections}
         if tool:
             self._take_tool(tool)
+            if "amd-static" in self._payloads and not self.has_tool:
+                self.sources["amd processes"].drop("neither amd-smi nor rocm-smi found", now)
         if "amd" in sections:
             self._take_sysfs(sections["amd"], now, machine, other)
         if self._sysfs and self._kinds is not None:

@@ -67,8 +67,6 @@ def next_step(
         return _after_it_is_gone(progress, sight)
     if state in ("skipped", "blocked", "failed"):
         return NextStep("wait", state, progress.text)
-    if line.drain_class == "unmanaged" and line.copy.engine == "process" and "unmanaged" in options.forced:
-        return NextStep("end", "skipped", "unmanaged: it stays, which the operator accepts")
     if line.drain_class == "unmanaged":
         return NextStep("end", "blocked", f"unmanaged: {line.text or 'nobody can unload it from here'}")
     if state == "gone" and progress.unloads > RETRIES:
@@ -174,17 +172,12 @@ def end_of_drain(copies: Sequence[CopyProgress], empty_polls: int) -> tuple[Drai
     if not all(copy.is_ended for copy in copies):
         return None
     failed = [_told(copy) for copy in copies if copy.state == "failed"]
-    held = [_told(copy) for copy in copies if copy.state in ("blocked", "skipped") and not _is_accepted(copy)]
+    held = [_told(copy) for copy in copies if copy.state in ("blocked", "skipped")]
     if failed:
         return "failed", "; ".join([*failed, *held])
     if held:
         return "blocked", "; ".join(held)
     return ("drained", "") if empty_polls >= GONE_POLLS else None
-
-
-def _is_accepted(copy: CopyProgress) -> bool:
-    """A process of somebody else that the operator said may end."""
-    return copy.copy.engine == "process" and copy.state == "skipped"
 
 
 def _told(copy: CopyProgress) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fleettui.decide.drain.sources import find_copies
+from fleettui.decide.drain.sources import find_copies, find_strangers
 from fleettui.decide.engine_reasons import engine_status
 from fleettui.decide.engine_words import engine_title
 from fleettui.model.busy import find_busy_signs
@@ -17,7 +17,10 @@ from fleettui.model.readings import EngineReading, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.model.unknown import NOT_READ, Maybe, Unknown
+from fleettui.model.vram import has_no_gpu
 
+ALWAYS_LOADED = frozenset({"vllm", "sglang", "llamacpp"})
+"""Engines that serve a model as long as they run."""
 Presence = Literal["resident", "gone", "unknown"]
 
 
@@ -228,31 +231,44 @@ def work_of(machine: MachineSnapshot, copy: SourceCopy, now: float) -> tuple[str
 
 
 def is_empty(machine: MachineSnapshot) -> Maybe[bool]:
-    """Nothing is loaded on any of its engines; Unknown while one does not tell."""
+    """Nothing is loaded on any of its engines, and nobody else is on its GPUs; Unknown while one does not
+    tell. A sleeping copy holds no memory, a stopping one still does."""
     if machine.link.state != "up":
         return Unknown("not connected")
-    for engine in machine.engines:
-        if is_closed(machine, engine):
-            continue
-        if not lists_now(machine, engine) or isinstance(engine.loaded, Unknown):
-            return Unknown(engine.error or f"{engine.kind} does not answer")
-        if any(map(holds_memory, engine.loaded)):
-            return False
-    return True
+    held, unknown = _what_is_there(machine)
+    if held:
+        return False
+    return Unknown("; ".join(unknown)) if unknown else True
 
 
 def what_holds(machine: MachineSnapshot) -> str:
     """Why nobody can say that it is empty; empty: it is."""
-    found = []
+    held, unknown = _what_is_there(machine)
+    return "; ".join([*unknown, *held])
+
+
+def _what_is_there(machine: MachineSnapshot) -> tuple[list[str], list[str]]:
+    """(what it holds, what is not known to hold nothing)."""
+    held, unknown = [], []
     for engine in machine.engines:
         if is_closed(machine, engine):
             continue
         title = engine_title(engine.kind, engine.port)
         if not lists_now(machine, engine) or isinstance(engine.loaded, Unknown):
             why = f" ({engine.error})" if engine.error else ""
-            found.append(f"{title} does not answer{why}, so what it holds is not known")
+            unknown.append(f"{title} does not answer{why}, so what it holds is not known")
         else:
-            found += [
+            held += [
                 f"{copy.name} on {title} is {copy.state}" for copy in engine.loaded if holds_memory(copy)
             ]
-    return "; ".join(found)
+    for item in machine.found or ():
+        if not item.is_polled and item.kind in ALWAYS_LOADED:
+            title = engine_title(item.kind, item.port)
+            unknown.append(f"{title} was found and is not asked, so what it holds is not known")
+    held += [f"{found.copy.name} is on its GPUs" for found in find_strangers(machine)]
+    status = machine.sources.get("processes")
+    is_told = machine.processes is not None or (status is not None and status.state == "unsupported")
+    if not is_told and not has_no_gpu(machine):
+        why = f" ({status.error})" if status is not None and status.error else ""
+        unknown.append(f"who else is on its GPUs is not known{why}")
+    return held, unknown

@@ -41,7 +41,7 @@ def find_copies(snapshot: MachineSnapshot) -> list[Found]:
             if loaded.state not in ("stopping", "sleeping"):
                 copy = _source_copy(snapshot, engine, loaded)
                 found.append(Found(copy, snapshot, engine, loaded, _what_is_missing(snapshot, engine)))
-    return found + _strangers(snapshot)
+    return found + find_strangers(snapshot)
 
 
 def find_copy(snapshot: MachineSnapshot, copy: SourceCopy) -> Found:
@@ -105,7 +105,7 @@ def _processes_of(snapshot: MachineSnapshot, kind: str) -> list[GpuProcess]:
     return [process for process in processes if engine_kind_of(process) == kind]
 
 
-def _strangers(snapshot: MachineSnapshot) -> list[Found]:
+def find_strangers(snapshot: MachineSnapshot) -> list[Found]:
     """GPU processes of no engine that is asked, one for each process, whatever the number of its cards."""
     ports = {item.kind: item.port for item in snapshot.found or ()}
     file = snapshot.machine.config_file or "the machine file"
