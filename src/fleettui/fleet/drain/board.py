@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from fleettui.decide.drain.progress import RETRIES
 from fleettui.fleet.drain.shared import DrainRoom
@@ -42,6 +42,8 @@ class CopyBoard:
         """Targets that failed for a copy."""
         self.plans: dict[Key, int] = {}
         """How often another target was looked for."""
+        self._loaded: set[tuple[str, str]] = set()
+        """(name of a copy, machine) that an earlier worker of this drain had loaded there."""
         self._held: dict[Key, float] = {}
         """Copies that nothing is done for before that moment."""
         self._refusals: dict[Key, int] = {}
@@ -68,12 +70,12 @@ class CopyBoard:
         """Lines by observation, beside them what was unloaded before. `is_anew`: the operator began again."""
         hints = {} if stored is None else {copy.copy.key: copy for copy in stored.copies}
         journal = () if stored is None else stored.journal
-        loaded = {(entry.copy, entry.target) for entry in journal if entry.step == "load"}
+        self._loaded = {(entry.copy, entry.target) for entry in journal if entry.step == "load"}
         for line in plan.copies:
             hint = hints.pop(line.copy.key, None)
             if hint is not None and is_anew:
                 hint = replace(hint, unloads=0, state="pending", drain_class=line.drain_class)
-            self.add(line, options, hint, loaded)
+            self.add(line, options, hint)
         for hint in hints.values():  # not listed any more
             if hint.unloads:
                 self.add_gone(hint)
@@ -83,21 +85,14 @@ class CopyBoard:
         self.is_changed = True
         self.publish()
 
-    def add(
-        self,
-        line: PlannedCopy,
-        options: DrainOptions,
-        hint: CopyProgress | None = None,
-        loaded: Collection[tuple[str, str]] = (),
-    ) -> None:
-        """A new line; of what was written down only counts what observation cannot tell. `loaded`: (name of
-        a copy, machine) that this drain had loaded there."""
+    def add(self, line: PlannedCopy, options: DrainOptions, hint: CopyProgress | None = None) -> None:
+        """A new line; of what was written down only counts what observation cannot tell."""
         key, target = line.copy.key, None if line.target is None else line.target.machine
         fresh = CopyProgress(
             line.copy, line.drain_class, "pending", self._room.now(), target, line.text,
             UNKNOWN_ETA if line.target is None else line.target.eta_s,
         )  # fmt: skip
-        is_moved = line.drain_class == "covered" and (line.copy.name, target) in loaded
+        is_moved = line.drain_class == "covered" and (line.copy.name, target) in self._loaded
         if hint is not None:
             if line.is_lost and hint.drain_class not in FORCED_CLASSES:
                 line = replace(line, drain_class=hint.drain_class)  # no word was given to let it go
@@ -150,6 +145,12 @@ class CopyBoard:
             self.copies[key] = after
             self.is_changed = True
         self._room.rely(self._machine, self.lines[key], after)
+
+    def begin_unload(self, key: Key, cover: str | None) -> None:
+        """It is about to go, `cover` serves it instead: it was moved there where this drain had it loaded, also
+        by an earlier worker, and with less than it has here."""
+        is_moved = self.copies[key].is_moved or (key[3], cover) in self._loaded
+        self.change(key, "unloading", "", cover, is_moved=is_moved)
 
     def hold(self, key: Key, state: CopyState, text: str) -> None:
         """Nothing came of a step: look again in a moment."""

@@ -268,7 +268,7 @@ class DrainWorker:
             self._load(key)
         elif step.action == "unload":
             cover = None if sight.cover is None else sight.cover.machine
-            board.change(key, "unloading", "", cover)
+            board.begin_unload(key, cover)
             task = self._tasks[key] = CopyTask(self, key, line)
             task.unload(cover)
         else:
