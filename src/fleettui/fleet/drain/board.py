@@ -147,8 +147,8 @@ class CopyBoard:
         self._room.rely(self._machine, self.lines[key], after)
 
     def begin_unload(self, key: Key, cover: str | None) -> None:
-        """It is about to go, `cover` serves it instead: it was moved there where this drain had it loaded, also
-        by an earlier worker, and with less than it has here."""
+        """It is about to go, `cover` serves it instead; that is a move where this drain had it loaded there,
+        also by an earlier worker, and with less than it has here."""
         is_moved = self.copies[key].is_moved or (key[3], cover) in self._loaded
         self.change(key, "unloading", "", cover, is_moved=is_moved)
 
