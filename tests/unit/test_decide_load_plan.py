@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleettui.decide.fit import judge_room
-from fleettui.decide.load_plan import Space, weigh
-from fleettui.decide.model_need import GIB, ModelNeed
+from fleettui.decide.load_plan import place_on_cards, place_partly
+from fleettui.decide.model_need import GIB, MIB, ModelNeed
 from fleettui.decide.room import CardRoom, IdleCopy, Room
 from fleettui.model.unknown import Unknown
+from fleettui.model.vram import FreeVram
 
-sizes = st.integers(0, 100).map(lambda tenths: tenths * GIB // 4)
+sizes = st.integers(0, 100).map(lambda quarters: quarters * GIB // 4)
 needs = st.builds(
     ModelNeed,
     shared_bytes=sizes,
@@ -39,9 +40,12 @@ def test_both_verdicts_agree(
         ),
         ram,
     )
-    space = Space(_ranked(cards, is_alone=False), _ranked(cards, is_alone=True), tuple(idle), ram)
+    joined, alone = _ranked(cards, is_alone=False), _ranked(cards, is_alone=True)
+    best = max([*joined, *alone], default=(0, 0))
+    summed = max(best[0], sum(size for size, _ in joined))
+    free = FreeVram(best[0] // MIB, -best[1] if cards else None, summed // MIB, joined=joined, alone=alone)
     fit = judge_room(room, need)
-    verdict, gpus, count, rest = weigh(space, need)
+    verdict, gpus, count, rest = place_on_cards(free, idle, need) or place_partly(free, idle, need, ram)
     assert verdict == fit.verdict
     if verdict in ("one_gpu", "several_gpus", "evictions", "cpu_offload") and cards:
         assert gpus == fit.gpus

@@ -28,6 +28,11 @@ _NO_MEMORY = Unknown("main memory not read")
 _AS_IT_IS = frozenset({"one_gpu", "several_gpus"})
 _ON_CARDS = _AS_IT_IS | {"evictions"}
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    _Placing = tuple[FitVerdict, tuple[int, ...], int, int]
+    """(verdict, cards, how many idle copies go, bytes in main memory)."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
@@ -61,23 +66,15 @@ class LoadPlan:
         return f"installed, {say_load(self, vram_need(self.need, len(self.gpus)), eta)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
-    """What one machine has to offer, in bytes."""
+def place_on_cards(free: FreeVram, idle: list[int], need: ModelNeed) -> _Placing | None:
+    """Where it would lie, perhaps once idle copies are gone; None where not even all of them make the room.
 
-    joined: tuple[tuple[int, int], ...]
-    """(free, minus the index) of cards that can divide a model among them, the freest first."""
-    alone: tuple[tuple[int, int], ...] = ()
-    """The same of MIG instances: a model that lies on one can use nothing else."""
-    idle: tuple[int, ...] = ()
-    """VRAM of copies that may go, in that order."""
-    ram_bytes: Maybe[int] = 0
-
-
-def weigh(space: Space, need: ModelNeed) -> tuple[FitVerdict, tuple[int, ...], int, int]:
-    """(verdict, cards, how many idle copies go, bytes in main memory)."""
-    joined, alone, per_gpu = space.joined, space.alone, need.per_gpu_bytes
+    `idle`: VRAM of copies that may go, in that order, bytes.
+    """
+    joined, alone, per_gpu = free.joined, free.alone, need.per_gpu_bytes
     wanted = need.shared_bytes + per_gpu
+    if not isinstance(free.sum_mib, Unknown) and free.sum_mib * MIB + sum(idle) < wanted:
+        return None
     best = joined[0] if joined else None
     if alone and (best is None or alone[0] > best):
         best = alone[0]
@@ -85,41 +82,45 @@ def weigh(space: Space, need: ModelNeed) -> tuple[FitVerdict, tuple[int, ...], i
         return "one_gpu", (-best[1],), 0, 0
     # Cards take whole layers: on all but one of them part of a layer may stay free.
     count, have, more = 0, 0, per_gpu + need.layer_bytes
-    for free, _ in joined:
-        count, have = count + 1, have + free
+    for room, _ in joined:
+        count, have = count + 1, have + room
         if count > 1:
             wanted += more
-            if have >= wanted and free >= per_gpu:
-                return "several_gpus", tuple(sorted([-index for _, index in joined[:count]])), 0, 0
-    is_single = len(joined) + len(alone) == 1
-    if space.idle and (is_single or count > 1):
+            if have >= wanted and room >= per_gpu:
+                return "several_gpus", _indices(joined[:count]), 0, 0
+    if idle and (count > 1 or len(joined) + len(alone) == 1):
         have = have if joined else alone[0][0]
-        for victims, size in enumerate(space.idle, 1):
+        for victims, size in enumerate(idle, 1):
             have += size
             if have >= wanted:
-                return "evictions", tuple(sorted([-index for _, index in joined or alone])), victims, 0
-    return _offload(space, need, is_single)
+                return "evictions", _indices(joined or alone), victims, 0
+    return None
 
 
-def _offload(space: Space, need: ModelNeed, is_single: bool) -> tuple[FitVerdict, tuple[int, ...], int, int]:
+def place_partly(free: FreeVram, idle: list[int], need: ModelNeed, ram_bytes: Maybe[int]) -> _Placing:
     """Not even without all idle copies: the rest goes into main memory, if there is room."""
-    loose, per_gpu, shared = sum(space.idle), need.per_gpu_bytes, need.shared_bytes
+    joined, alone, per_gpu, shared = free.joined, free.alone, need.per_gpu_bytes, need.shared_bytes
     on_gpu = 0
-    if is_single:
-        on_gpu = max(0, (space.joined or space.alone)[0][0] + loose - per_gpu)
-    elif space.joined or space.alone:
-        on_gpu = sum([max(0, free - per_gpu) for free, _ in space.joined]) + loose
-        on_gpu = max([on_gpu, *[max(0, free - per_gpu) for free, _ in space.alone]])
-    on_gpu = min(shared, on_gpu)
+    if len(joined) + len(alone) == 1:
+        on_gpu = max(0, (joined or alone)[0][0] + sum(idle) - per_gpu)
+    elif joined or alone:
+        on_gpu = sum([room - per_gpu for room, _ in joined if room > per_gpu]) + sum(idle)
+        if alone:
+            on_gpu = max(on_gpu, alone[0][0] - per_gpu)
+    # Whole layers go there.
     rest = max(shared - on_gpu, min(shared, max(1, need.layer_bytes)))
-    if isinstance(space.ram_bytes, Unknown):
+    if isinstance(ram_bytes, Unknown):
         return "unknown", (), 0, rest
-    if rest > space.ram_bytes:
+    if rest > ram_bytes:
         return "no", (), 0, rest
-    if not on_gpu:
+    if not on_gpu or not shared:
         return "cpu_offload", (), 0, rest
-    cards = tuple(sorted(-index for _, index in (*space.joined, *space.alone)))
-    return "cpu_offload", cards, len(space.idle), rest
+    return "cpu_offload", _indices(joined + alone), len(idle), rest
+
+
+def _indices(cards: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+    """Of cards as `FreeVram` lists them, ascending."""
+    return tuple(sorted([-index for _, index in cards]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ class LoadPlanner:
             return LoadPlan("one_gpu", need, (index,), (), likely)
         if is_busy or len(idle) > 1:
             idle = self._in_order(snapshot, engine, idle, is_busy)
-        verdict, gpus, gone, rest = weigh(find_space(snapshot, free, idle), need)
+        verdict, gpus, gone, rest = _place(snapshot, free, idle, need)
         victims = tuple(idle[: max(forced, gone)])
         likely = ()
         if idle and not victims and verdict in _AS_IT_IS and _is_short(basis, free):
@@ -202,7 +203,7 @@ class LoadPlanner:
         others = [other for other in _copies_on(engine)[1] if other is not copy]
         idle = [copy, *self._in_order(snapshot, engine, others, is_busy=True)]
         free = free_on_cards(snapshot, () if snapshot.gpu is None else snapshot.gpu.cards)
-        verdict, gpus, count, rest = weigh(find_space(snapshot, free, idle), need)
+        verdict, gpus, count, rest = _place(snapshot, free, idle, need)
         return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
 
     def _basis_of(
@@ -240,19 +241,16 @@ class LoadPlanner:
         return idle
 
 
-def find_space(snapshot: MachineSnapshot, free: FreeVram, idle: list[LoadedModel]) -> Space:
-    """Free VRAM of the cards that may be used, and of main memory; that of a unified part counts as VRAM."""
-    memory, joined, alone = snapshot.memory, free.joined, free.alone
-    ram: Maybe[int] = 0
-    if not (free.is_unified and joined):
-        ram = _NO_MEMORY if memory is None else memory.free_kib
-        ram = ram if isinstance(ram, Unknown) else ram * 1024
-    sizes = tuple([size for copy in idle if not isinstance(size := copy.vram_bytes, Unknown)]) if idle else ()
-    if len(joined) > 1:
-        joined = tuple(sorted(joined, reverse=True))
-    if len(alone) > 1:
-        alone = tuple(sorted(alone, reverse=True))
-    return Space(joined, alone, sizes, ram)
+def _place(snapshot: MachineSnapshot, free: FreeVram, idle: list[LoadedModel], need: ModelNeed) -> _Placing:
+    """On cards or partly in main memory; that of a unified part counts as VRAM already."""
+    sizes = [size for copy in idle if not isinstance(size := copy.vram_bytes, Unknown)] if idle else []
+    placing = place_on_cards(free, sizes, need)
+    if placing is not None:
+        return placing
+    if free.is_unified and free.joined:
+        return place_partly(free, sizes, need, 0)
+    ram_kib = _NO_MEMORY if snapshot.memory is None else snapshot.memory.free_kib
+    return place_partly(free, sizes, need, ram_kib if isinstance(ram_kib, Unknown) else ram_kib * 1024)
 
 
 def _total_mib(snapshot: MachineSnapshot) -> object:

@@ -190,7 +190,7 @@ def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
     if len(on_disk) > 1:
         on_disk.sort(key=_rank_locally)
     if on_disk and loaded and not (running and running[0][0] < on_disk[0][0]):
-        shared = _copy_with_digest(engine, on_disk, on_disk[0][0])
+        shared = _copy_with_digest(engine, loaded, on_disk)
         if shared is not None:
             return shared
     if running and not (on_disk and _rank_locally(on_disk[0]) < running[0][0]):
@@ -205,20 +205,21 @@ def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
 
 
 def _copy_with_digest(
-    engine: EngineReading, on_disk: list[tuple[int, str, InstalledModel]], rank: int
+    engine: EngineReading, loaded: tuple[LoadedModel, ...], on_disk: list[tuple[int, str, InstalledModel]]
 ) -> Match | None:
     """The resident copy that has the weights of one of the best names on the disk."""
-    if len(on_disk) == 1 and not isinstance(engine.loaded, Unknown):  # nearly always: no need of an index
-        _, name, model = on_disk[0]
-        for copy in () if isinstance(model.digest, Unknown) else engine.loaded:
-            if copy.digest == model.digest and copy.state != "stopping":
+    rank, name, model = on_disk[0]
+    if len(on_disk) == 1:  # nearly always: no need of an index
+        digest = model.digest
+        for copy in loaded:
+            if copy.digest == digest and copy.state != "stopping" and not isinstance(digest, Unknown):
                 return Match(engine, copy, model, name, rank >= CATALOG)
         return None
-    copies = {} if isinstance(engine.loaded, Unknown) else {
+    copies = {
         copy.digest: copy
-        for copy in reversed(engine.loaded)
+        for copy in reversed(loaded)
         if copy.state != "stopping" and not isinstance(copy.digest, Unknown)
-    }  # fmt: skip
+    }
     for found, name, model in on_disk:
         shared: LoadedModel | None = None if isinstance(model.digest, Unknown) else copies.get(model.digest)
         if shared is not None and found == rank:

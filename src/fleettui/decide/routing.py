@@ -208,9 +208,9 @@ def _absence(
 def _fresh_free_vram(snapshot: MachineSnapshot, now: float, limit_s: float) -> FreeVram:
     """Free VRAM, Unknown when the GPU reading is stale: an old figure decides nothing."""
     gpu, status = snapshot.gpu, snapshot.sources.get("gpu")
-    has_cards = gpu is None or bool(gpu.cards)
-    if has_cards and status is not None and status.read_at is not None and now - status.read_at > limit_s:
-        unknown = Unknown(f"GPU data {now - status.read_at:.0f} s old")
+    read_at = None if status is None else status.read_at
+    if read_at is not None and now - read_at > limit_s and (gpu is None or gpu.cards):
+        unknown = Unknown(f"GPU data {now - read_at:.0f} s old")
         return FreeVram(unknown, None, unknown)
     if gpu is None or gpu.is_stale or not gpu.cards:
         return free_vram(snapshot)

@@ -42,7 +42,8 @@ class FreeVram:
     instance sees nothing else. Cards with unknown memory are left out."""
     is_unified: bool = False
     joined: tuple[tuple[int, int], ...] = ()
-    """(free bytes, minus the index) of each card that can divide a model with others; unified memory once."""
+    """(free bytes, minus the index) of each card that can divide a model with others, the freest first;
+    unified memory once."""
     alone: tuple[tuple[int, int], ...] = ()
     """The same of the largest MIG instance of each card: a model that lies on one can use nothing else."""
 
@@ -139,14 +140,13 @@ def free_vram(snapshot: MachineSnapshot) -> FreeVram:
 def free_on_cards(snapshot: MachineSnapshot, cards: tuple[GpuCard, ...]) -> FreeVram:
     """The same of some cards, whatever else their reading says."""
     disabled = snapshot.machine.disabled_gpus
-    best, best_index, summed, shares, unified, usable = -1, None, 0, False, False, False
+    best, best_index, summed, shares, unified = -1, None, 0, False, False
     joined, alone = [], []
     missing = NO_MEMORY
     for card in cards:
-        if card.fault is not None or card.index in disabled:
+        index, free = card.index, card.free_mib
+        if card.fault is not None or index in disabled:
             continue
-        usable = True
-        free = card.free_mib
         if card.is_unified:
             free, shares = card_memory(snapshot, card).free_mib, True
         elif card.is_mig:
@@ -155,20 +155,24 @@ def free_on_cards(snapshot: MachineSnapshot, cards: tuple[GpuCard, ...]) -> Free
         if isinstance(free, Unknown):
             continue
         if free > best:
-            best, best_index = free, card.index
-        if card.is_unified and unified:
-            continue
+            best, best_index = free, index
+        if shares and card.is_unified:
+            if unified:
+                continue
+            unified = not card.is_mig
         if card.is_mig:
-            alone.append((free * _MIB, -card.index))
+            alone.append((free * _MIB, -index))
             continue
-        unified = unified or card.is_unified
         summed += free
-        joined.append((free * _MIB, -card.index))
+        joined.append((free * _MIB, -index))
     if best >= 0:
+        joined.sort(reverse=True)
+        alone.sort(reverse=True)
         return FreeVram(best, best_index, max(best, summed), unified, tuple(joined), tuple(alone))
-    if not usable and not has_faulty_card(snapshot):
-        return FreeVram(0, None, 0)
-    missing = missing if usable else NO_CARD
+    if all(card.fault is not None or card.index in disabled for card in cards):
+        if not has_faulty_card(snapshot):
+            return FreeVram(0, None, 0)
+        missing = NO_CARD
     return FreeVram(missing, None, missing, shares)
 
 
