@@ -314,13 +314,17 @@ async def test_by_name_with_reason_and_end() -> None:
         assert rig.asked == "drain ada?", "the reason is given"
         await rig.press("enter")
         assert rig.drains.asked[0][2:] == ("PSU swap", DrainOptions(), NOW + 7200)
+        await rig.press(*typed(":undrain cleo return"), "enter")
+        assert (len(rig.drains.asked), "cleo is not drained" in rig.told) == (1, True)
         await rig.press(*typed(":undrain return"), "enter")
         assert rig.drains.asked[1] == ("undrain", "ada", True)
         await rig.press("escape", *typed(":drain fans until never"), "enter")
         assert rig.screen == "fleet"
-        await rig.press(*typed(":drain cleo until 2h"), "enter")
-        assert rig.screen == "fleet", "cleo is a machine, and the cursor is on another one"
-        assert "this would drain ada. Put the cursor on cleo" in rig.told
+        await rig.press(*typed(":drain cleo fans until 2h"), "enter")
+        await rig.press()
+        assert rig.screen == "drain"
+        await rig.press("enter")
+        assert rig.asked == "drain cleo?", "it is named, wherever the cursor is"
 
 
 async def test_the_page_of_the_machine_tells_its_drain() -> None:

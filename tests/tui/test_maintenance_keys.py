@@ -196,6 +196,27 @@ async def test_by_its_name(tmp_path: Path, typed: str, expected: tuple[str | Non
         assert list(rig.flags) == ["ada"], "what changed nothing is nothing to undo"
 
 
+@pytest.mark.parametrize(
+    ("typed", "flagged", "reason"),
+    [
+        ("maintenance bora", ["bora"], None),
+        ("maintenance bora cleo fan swap", ["bora", "cleo"], "fan swap"),
+        ("maintenance on cleo fan swap", ["cleo"], "fan swap"),
+        ("maintenance cleo on fan swap", ["cleo"], "fan swap"),
+        ("maintenance fan swap of bora", ["ada"], "fan swap of bora"),
+    ],
+)
+async def test_of_the_machines_that_are_named(
+    tmp_path: Path, typed: str, flagged: list[str], reason: str | None
+) -> None:
+    """The cursor is on ada."""
+    async with dashboard(tmp_path) as rig:
+        await rig.press("colon", *typed, "enter")
+        assert {name: flag.reason for name, flag in rig.flags.items()} == dict.fromkeys(flagged, reason)
+        await rig.press("colon", *f"maintenance off {' '.join(flagged)}", "enter")
+        assert rig.flags == {}
+
+
 @pytest.mark.parametrize("typed", ["maintenance on until noon", "maintenance off fan swap"])
 async def test_what_makes_no_sense_changes_nothing(tmp_path: Path, typed: str) -> None:
     async with dashboard(tmp_path) as rig:

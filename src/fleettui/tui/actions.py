@@ -143,7 +143,7 @@ ACTIONS: tuple[Action, ...] = (
         "maintenance",
         "Take the machine, or the tagged ones, out of routing, or back in",
         rank=5,
-        takes="[on|off] [REASON] [until WHEN]",
+        takes="[on|off] [MACHINE…] [REASON] [until WHEN]",
         needs_machine=True,
         changes=True,
     ),

@@ -231,7 +231,7 @@ class FleetApp(RememberingApp):
 
     def action_maintenance(self, text: str = "") -> None:
         if (screen := self.live_screen) is not None:
-            self.maintenance.run(screen.chosen_machines, text)
+            self.maintenance.command(screen.chosen_machines, text)
 
     def action_maintenance_reason(self) -> None:
         if (screen := self.live_screen) is not None:

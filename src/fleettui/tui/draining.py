@@ -11,6 +11,7 @@ from fleettui.fleet.until import parse_reason_until
 from fleettui.model.drain import CopyProgress, Drain, DrainOptions
 from fleettui.tui.drain_watch import DrainWatch
 from fleettui.tui.maintenance import TOLD_S
+from fleettui.tui.typed import split_named
 from fleettui.tui.widgets.prompt import Question
 from fleettui.view.cells import Cell, Cells
 from fleettui.view.text import clean
@@ -50,18 +51,14 @@ class DrainKeys:
         return self.watch.desk
 
     def open(self, names: Sequence[str], text: str = "") -> None:
-        """Show what a drain of these machines would do, or how far it is. `text`: reason and end."""
+        """Show what a drain of these machines would do, or how far it is. `text`: which are meant instead,
+        reason and end."""
+        named, text = split_named(self._app.snapshot, text)
+        names = named or names
         if not names:
             return
         if self.desk is None:
             self.fail(NO_STATE)
-            return
-        first = next(iter(text.split()), "")
-        if self._app.snapshot.find(first) is not None:  # nobody is to empty ada who typed `drain bora`
-            self.fail(
-                f"drain takes a reason, and {first} is a machine: this would drain {_named(names)}. "
-                f"Put the cursor on {first}, or begin the reason with another word"
-            )
             return
         try:
             parse_reason_until(text, self._app.clock())
@@ -132,6 +129,11 @@ class DrainKeys:
     def ask_undrain(self, names: Sequence[str], text: str = "") -> None:
         """Say what it means, then put them back into service."""
         screen, watch = self._app.live_screen, self.watch
+        named, text = split_named(self._app.snapshot, text)
+        names = named or names
+        if named and not any(map(self.is_flagged, named)):
+            self.fail(f"{_named(named)} {'is' if len(named) == 1 else 'are'} not drained")
+            return
         drained = [name for name in names if self.is_flagged(name)]
         if screen is None or not drained:
             return

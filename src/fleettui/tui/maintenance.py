@@ -10,6 +10,7 @@ from fleettui.fleet.maintenance import FlagError, FlagOperations
 from fleettui.fleet.until import parse_reason_until
 from fleettui.model.flags import MaintenanceChange
 from fleettui.tui.actions import BY_ID
+from fleettui.tui.typed import split_named
 from fleettui.tui.widgets.prompt import Question
 from fleettui.view.cells import Cell, Cells
 from fleettui.view.maintenance_text import announced_text, told_text, undone_text
@@ -33,8 +34,20 @@ class MaintenanceKeys:
         self.last: MaintenanceChange | None = None
         """What `undo` would undo."""
 
+    def command(self, chosen: Sequence[str], text: str) -> None:
+        """As typed behind `:`: of the machines that are named there, before or after on and off, else of the
+        chosen ones."""
+        word, _, rest = text.strip().partition(" ")
+        fleet = self._app.snapshot
+        if word.lower() in SWITCHES:
+            names, rest = split_named(fleet, rest)
+            rest = f"{word} {rest}"
+        else:
+            names, rest = split_named(fleet, text)
+        self.run(names or chosen, rest)
+
     def run(self, names: Sequence[str], text: str = "") -> None:
-        """One key: on where one is off, else off. `text`: `on`, `off` or a reason, as typed behind `:`."""
+        """One key: on where one is off, else off. `text`: `on`, `off` or a reason."""
         word, _, rest = text.strip().partition(" ")
         is_on = SWITCHES.get(word.lower())
         if not names:
