@@ -159,3 +159,16 @@ def test_what_went_wrong_stands_out_in_the_journal() -> None:
     assert tone_of("planned", "move") == "plain"
     assert tone_of("load", "cudaMalloc failed: out of memory") == "warn"
     assert tone_of("blocked", "deadline") == "warn"
+
+
+def test_a_wide_screen_shows_long_names_whole() -> None:
+    """Beside the words behind the figures, which come first."""
+    name = "hf.co/unsloth/Qwen3-235B-A22B-Instruct-2507-GGUF:Q4_K_M"
+    widths = {
+        width: drain_layout(width, [name], ["bora GPU 0+1"]).name for width in (100, 140, 160, 200, 240)
+    }
+    assert widths[200] == widths[240] == len(name)
+    assert widths[160] < len(name)
+    assert (widths[140], sorted(widths.values())) == (30, list(widths.values()))
+    work = drain_layout(200, [name], ["bora"], figures=WORK_FIGURES)
+    assert work.name == len(name)

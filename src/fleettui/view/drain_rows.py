@@ -40,7 +40,8 @@ _NAME_LEAST, _NAME_MOST, _WHERE_LEAST, _WHERE_MOST = 12, 30, 7, 22
 _FIGURE, _READY = 6, 8
 _CONTEXT_FROM = 74
 """Columns of the screen from which contexts are shown."""
-_ABOUT_LEAST = 24
+_ABOUT_LEAST, _ABOUT_MOST = 24, 60
+"""Columns of words behind the figures: with fewer they stand below, beyond them names get more."""
 _BELOW, _BELOW_NARROW = 15, 4
 """Where lines below a copy begin."""
 _NARROW = 70
@@ -104,12 +105,13 @@ def drain_layout(
     target; None: those of a preview."""
     if width < _NARROW:
         return DrainLayout(width, max(5, width - (2 + CLASS_WIDTH + 2 + 2)), 0, 0, glyphs)
-    name = min(max((cell_width(item) for item in names), default=0), _NAME_MOST)
     where = min(max((cell_width(item) for item in wheres), default=0), _WHERE_MOST)
     context = max((cell_width(item) for item in contexts), default=0)
     context = max(context, len("context")) if width >= _CONTEXT_FROM else 0
     rest = figures or 2 * _FIGURE + 1 + 2 + _READY + (context + 2 if context else 0)
     room = width - 1 - rest - (2 + CLASS_WIDTH + 2 + 2 + 2)
+    longest = max((cell_width(item) for item in names), default=0)
+    name = min(longest, max(_NAME_MOST, room - where - _ABOUT_MOST))
     where = max(min(where, room - _NAME_LEAST), min(where, 10), _WHERE_LEAST)
     name = max(min(name, room - where), min(name, _NAME_LEAST), 5)
     return DrainLayout(width, name, where, context, glyphs)
