@@ -236,7 +236,10 @@ def test_copies_that_would_be_lost_are_refused_by_class(fleet_cli: Cli) -> None:
     assert (document["exit_code"], document["machines"][0]["refused"]) == (1, ["cannot"])
     assert document["errors"][0]["message"].startswith("refused: 1 CANNOT (qwen2.5:32b); nothing was started")
     hinted = fleet_cli("drain", "start", "bora", "--dry-run")
-    assert (hinted.returncode, hinted.stderr) == (0, "start would want --force-class cannot\n")
+    assert (hinted.returncode, hinted.stderr) == (
+        0,
+        "start would want --force-class cannot; or --allow-pull, so that a target may fetch the files it lacks\n",
+    )
 
 
 @pytest.mark.parametrize(("keys", "code"), [("x\n", 1), ("\x03", 130)])

@@ -213,6 +213,7 @@ def drain_files_are_fetched_only_when_the_operator_says_so(arena: Arena, source:
     arena.fleet.command(f"remove {first} {SMALL}")
     refused = arena.call("drain", "start", source, "--reason", "x", "--yes")
     assert refused.process.returncode == 1
+    assert "or --allow-pull, so that a target may fetch the files it lacks" in refused.said
     assert arena.loaded(source) == {SMALL}
     with Observer(arena.fleet, arena.names, [SMALL]) as observer:
         drain = arena.drain(source, options=["--allow-pull"])

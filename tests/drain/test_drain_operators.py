@@ -97,6 +97,33 @@ def drain_two_machines_at_once(arena: Arena, source: str, first: str, second: st
     assert len([entry for entry in arena.journal() if entry[:2] == ("load", SMALL)]) == 1
 
 
+def drain_one_machine_after_the_other(arena: Arena, source: str, first: str, second: str) -> None:
+    """`--serial 1`: work on the second begins when the first has ended."""
+    arena.load(source, SMALL)
+    arena.load(first, SECOND)
+    arena.install(second, SMALL, SECOND)
+    drain = arena.drain(source, first, options=["--serial", "1"])
+    assert drain.wait() == 0, arena.told(drain)
+    ends = arena.rows(
+        "SELECT machine, step FROM drain_journal WHERE step IN ('running', 'drained') ORDER BY seq"
+    )
+    one, other = [machine for machine, step in ends if step == "running"]
+    assert {one, other} == {source, first}
+    assert ends == [(one, "running"), (one, "drained"), (other, "running"), (other, "drained")]
+    assert arena.loaded(second) == {SMALL, SECOND}
+
+
+def drain_with_the_context_of_the_source(arena: Arena, source: str, first: str) -> None:
+    """`--keep-context`: the load names it."""
+    arena.load(source, SMALL, context=12_288)
+    arena.install(first, SMALL)
+    drain = arena.drain(source, options=["--keep-context"])
+    assert drain.wait() == 0, arena.told(drain)
+    assert arena.copy_on(first, SMALL)["context_length"] == 12_288
+    (call,) = arena.rows("SELECT call FROM drain_journal WHERE step = 'load'")
+    assert '"num_ctx": 12288' in call[0]
+
+
 def drain_undrained_everything_is_brought_back(arena: Arena, source: str, first: str) -> None:
     arena.load(source, SMALL, EMBEDDING)
     arena.install(first, SMALL, EMBEDDING)

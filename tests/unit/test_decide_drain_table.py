@@ -22,6 +22,7 @@ from builders import (
 )
 from fleettui.decide.drain.keep import count_resident
 from fleettui.decide.drain.plan import plan_copy, plan_drains
+from fleettui.decide.drain.sight import what_holds
 from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
 from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.drain import DrainOptions, DrainPlan, PlannedCopy
@@ -29,8 +30,8 @@ from fleettui.model.gpu import CardCondition, GpuCondition, GpuReading
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.ollama_settings import OllamaSettings
 from fleettui.model.readings import CopyUse, EngineTraits, InstalledModel, LoadedModel, SystemReading
-from fleettui.model.snapshot import DrainFlag, MachineSnapshot, MaintenanceFlag
-from fleettui.model.sockets import FoundEngine
+from fleettui.model.snapshot import DrainFlag, MachineSnapshot, MaintenanceFlag, SourceStatus
+from fleettui.model.sockets import FoundEngine, ListeningPort, SocketsReading
 from fleettui.model.unknown import Unknown
 
 QWEN, LLAMA, NOMIC, PHI = "qwen3:32b", "llama3.1:8b", "nomic-embed-text:latest", "phi4:latest"
@@ -413,6 +414,19 @@ def test_a_source_that_nobody_can_read_is_told() -> None:
     silent = replace(make_engine(), loaded=Unknown("busy"), state="unauthorized")
     made = plan(host("ada", engines=(silent,)), host("bora"))
     assert "Ollama on port 11434: login needed" in made.problem
+
+
+def test_an_engine_that_says_nothing_may_hold_anything() -> None:
+    """Its port is open, or it was never heard: that is no empty machine."""
+    ada = host("ada")
+    down = replace(ada.engines[0], state="down", error="no answer within 4 s", loaded=Unknown("down"))
+    mute = replace(ada, engines=(down,), sockets=SocketsReading((ListeningPort(11434, False),)))
+    assert plan(mute).problem == "Ollama on port 11434 does not answer: no answer within 4 s"
+    assert plan(replace(mute, sockets=SocketsReading(()))).problem == "", "nothing listens there"
+    unheard = replace(ada, sources={**ada.sources, "vllm:8000": SourceStatus("late", error="no answer yet")})
+    assert plan(unheard).problem == "vLLM on port 8000 has not answered (no answer yet)"
+    listed = replace(unheard, sources={**unheard.sources, "processes": SourceStatus("ok")})
+    assert what_holds(listed) == f"{plan(unheard).problem}, so what it holds is not known"
 
 
 # Engines that load nothing on request

@@ -21,7 +21,7 @@ from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_NO_TELEMETRY, EXIT_OK, Comma
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.cli.serving import run_serving
 from fleettui.fleet.drain.desk import DrainDesk, DrainError
-from fleettui.model.drain import DrainOptions, DrainPlan
+from fleettui.model.drain import DrainOptions, DrainPlan, PlannedCopy
 from fleettui.model.record import replace
 from fleettui.view.cells import Cells
 from fleettui.view.drain_document import preview_document
@@ -138,10 +138,9 @@ def _check(plans: tuple[DrainPlan, ...], options: DrainOptions, blind: list[Drai
         )
     refused = [line for plan in plans for line in plan.refused(options)]
     if refused:
-        words = dict.fromkeys(line.drain_class.replace("_", "-") for line in refused)
         raise CommandError(
             f"refused: {refused_text(refused)}; nothing was started",
-            f"to go on all the same: {' '.join(f'--force-class {word}' for word in words)}",
+            f"to go on all the same: {_wanted(refused, options)}",
             exit_code=EXIT_NEGATIVE,
         )
 
@@ -150,9 +149,19 @@ def _say_hints(plans: tuple[DrainPlan, ...], options: DrainOptions) -> None:
     """What `drain start` would want beside what was given."""
     refused = [line for plan in plans for line in plan.refused(options)]
     if refused:
-        words = dict.fromkeys(line.drain_class.replace("_", "-") for line in refused)
-        diagnostics.say(f"start would want {' '.join(f'--force-class {word}' for word in words)}")
+        diagnostics.say(f"start would want {_wanted(refused, options)}")
     _say_staying(plans, options)
+
+
+def _wanted(refused: list[PlannedCopy], options: DrainOptions) -> str:
+    """What gives the word for these lines, and what may spare one of them."""
+    classes = dict.fromkeys(line.drain_class.replace("_", "-") for line in refused)
+    words = " ".join(f"--force-class {name}" for name in classes)
+    may_fetch = not options.allow_pull and any(
+        line.copy.engine == "ollama" and any("not_installed" in machine.codes for machine in line.rejected)
+        for line in refused
+    )
+    return f"{words}; or --allow-pull, so that a target may fetch the files it lacks" if may_fetch else words
 
 
 def _say_staying(plans: tuple[DrainPlan, ...], options: DrainOptions) -> None:

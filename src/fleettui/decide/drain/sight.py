@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fleettui.decide.drain.sources import find_copies, find_strangers
+from fleettui.decide.drain.sources import find_copies, find_strangers, unheard_engines
 from fleettui.decide.engine_reasons import engine_status
 from fleettui.decide.engine_words import engine_title
 from fleettui.model.busy import find_busy_signs
@@ -261,6 +261,7 @@ def _what_is_there(machine: MachineSnapshot) -> tuple[list[str], list[str]]:
             held += [
                 f"{copy.name} on {title} is {copy.state}" for copy in engine.loaded if holds_memory(copy)
             ]
+    unknown += [f"{words}, so what it holds is not known" for words in unheard_engines(machine)]
     for item in machine.found or ():
         if not item.is_polled and item.kind in ALWAYS_LOADED:
             title = engine_title(item.kind, item.port)

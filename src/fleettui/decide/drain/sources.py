@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleettui.decide.engine_words import engine_title, engine_trouble
 from fleettui.decide.filters import age_limit_s, data_age_s, data_rejection
 from fleettui.model.drain import SourceCopy
+from fleettui.model.engines import ENGINE_TITLES
 from fleettui.model.gpu import GpuProcess
 from fleettui.model.gpu_users import engine_kind_of, other_processes, undeclared_engines
 from fleettui.model.machine import EngineEndpoint
@@ -146,6 +147,25 @@ def source_problem(fleet: FleetSnapshot, snapshot: MachineSnapshot, now: float) 
     silent = [
         engine_trouble(engine)
         for engine in snapshot.engines
-        if isinstance(engine.loaded, Unknown) and engine.state != "down"
+        if isinstance(engine.loaded, Unknown) and (engine.state != "down" or _is_mute(snapshot, engine))
     ]
-    return "; ".join(silent)
+    return "; ".join([*silent, *unheard_engines(snapshot)])
+
+
+def _is_mute(snapshot: MachineSnapshot, engine: EngineReading) -> bool:
+    """It does not answer, though something listens on its port."""
+    endpoint = find_endpoint(snapshot, engine.kind, engine.port)
+    is_here = endpoint is None or not endpoint.url
+    return is_here and snapshot.sockets is not None and snapshot.sockets.find(engine.port) is not None
+
+
+def unheard_engines(snapshot: MachineSnapshot) -> list[str]:
+    """Engines that are asked and have never said anything: they may hold what they like."""
+    heard = {name for item in snapshot.engines for name in (item.kind, f"{item.kind}:{item.port}")}
+    told = []
+    for name, status in snapshot.sources.items():
+        kind, _, port = name.partition(":")
+        if kind in ENGINE_TITLES and name not in heard:
+            title = f"{ENGINE_TITLES[kind]} on port {port}" if port else ENGINE_TITLES[kind]
+            told.append(f"{title} has not answered{f' ({status.error})' if status.error else ''}")
+    return told

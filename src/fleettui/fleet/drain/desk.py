@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fleettui.decide.drain.sources import unheard_engines
 from fleettui.fleet.drain.book import DrainBook
 from fleettui.fleet.drain.flagging import check_free, raise_flags
 from fleettui.fleet.drain.shared import DrainRoom
@@ -358,7 +359,8 @@ def _has_answered(machine: MachineSnapshot | None) -> bool:
         return True
     gpu = machine.sources.get("gpu")
     is_gpu_read = gpu is None or gpu.state != "never"
-    return machine.link.state == "up" and bool(machine.engines) and is_gpu_read
+    is_heard = bool(machine.engines) and not unheard_engines(machine)
+    return machine.link.state == "up" and is_heard and is_gpu_read
 
 
 def _clean_reason(reason: str) -> str:
