@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -89,10 +92,12 @@ def test_room_loads_only_what_it_may(room: str, home: Path) -> None:
 
 
 def loaded_by_command(
-    arguments: list[str], home: Path, exit_code: int = 0
+    arguments: list[str], home: Path, exit_code: int = 0, *, machines: bool = True
 ) -> tuple[set[str], subprocess.CompletedProcess[str]]:
     """Modules that `python -m fleettui ARGUMENTS` imports. The interpreter itself reports them."""
-    folders = ["--machines", str(home / "machines"), "--state-dir", str(home / "state")]
+    folders = ["--state-dir", str(home / "state")]
+    if machines:
+        folders += ["--machines", str(home / "machines")]
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "fleettui", *arguments, *folders],
         env=environment(),
@@ -188,6 +193,31 @@ def test_route_from_a_fresh_snapshot_loads_no_library(options: list[str], home: 
     modules, done = loaded_by_command(arguments, home)
     assert done.stdout == "ada.lan:11434\n"
     assert sorted(top_levels(modules) & WARM_ROUTE_NEVER) == []
+
+
+def test_route_through_a_server_needs_a_socket_and_no_library(home: Path) -> None:
+    body = b'{"schema":1,"exit_code":0,"stdout":"ada.lan:11434\\n","reasons":["route llama3.1:8b"]}\n'
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            modules, done = loaded_by_command(
+                ["--route", "llama3.1:8b", "--server", url], home, machines=False
+            )
+        finally:
+            with suppress(OSError):  # where nobody came
+                socket.create_connection(listener.getsockname()).close()
+            thread.join()
+    assert done.stdout == "ada.lan:11434\n"
+    assert sorted(top_levels(modules) & (WARM_ROUTE_NEVER | {"sqlite3"})) == []
 
 
 def test_route_from_an_old_snapshot_does_not_answer_from_it(home: Path) -> None:

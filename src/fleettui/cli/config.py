@@ -16,7 +16,7 @@ from fleettui.model.machine import ConfigProblem
 from fleettui.view.problems import problem_line
 
 _OPTIONS = {"interval": "interval_s", "machines": "machines", "catalog": "catalog", "state_dir": "state_dir",
-            "readonly": "readonly"}  # fmt: skip
+            "readonly": "readonly", "server": "server"}  # fmt: skip
 """Options of the command line, and the setting that each one beats."""
 
 

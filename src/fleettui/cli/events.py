@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.colors import paint
@@ -18,9 +19,13 @@ from fleettui.view.event_document import event_document, events_document
 from fleettui.view.event_lines import SAMPLE, event_lines, name_column
 from fleettui.view.glyphs import Glyphs, glyphs_of
 
+if TYPE_CHECKING:
+    from fleettui.model.server_place import ServerAccess
+
 DEFAULT_SINCE_S = 86_400.0
 FOLLOWED_FIRST = 10
 FOLLOW_PERIOD_S = 0.5
+FOLLOW_SERVER_S = 1.0
 RECORDERS = "open the dashboard (fleettui), or run: fleettui status --watch, or fleettui serve"
 
 
@@ -37,7 +42,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the state file holds."""
+    """What the state file, or the server, holds."""
 
     events: tuple[Event, ...] = ()
     last_id: int = 0
@@ -55,10 +60,9 @@ def events_command(arguments: Namespace) -> int:
         wanted = replace(wanted, limit=FOLLOWED_FIRST)
     elif since is None:
         wanted = replace(wanted, since=time.time() - DEFAULT_SINCE_S)
-    try:
-        answer = _read(folders, wanted)
-    except StoreError as error:
-        raise CommandError(str(error), exit_code=EXIT_NEGATIVE) from None
+    answer = _read(folders, wanted)
+    if folders.server is not None and not arguments.json:
+        diagnostics.say(f"via server {folders.server.place.text}")
     _check_names(folders, names, answer)
     page = _Page(folders, is_json=arguments.json)
     if arguments.follow:
@@ -79,22 +83,69 @@ def _follow(folders: Folders, wanted: _Wanted, answer: _Answer, page: _Page) -> 
     """Print what comes until interrupted; the file is opened anew each time, it may not be there yet."""
     page.print_more(answer.events)
     told: str | None = None
+    is_away = False
     while True:
         told = _tell_recorder(answer.writer, told)
-        time.sleep(FOLLOW_PERIOD_S)
+        time.sleep(FOLLOW_PERIOD_S if folders.server is None else FOLLOW_SERVER_S)
         after = replace(wanted, since=None, limit=READ_ROWS, after_id=answer.last_id)
         try:
             fresh = _read(folders, after)
-        except StoreBusyError:  # another process holds the file for a moment
+        except _Later as later:
+            if folders.server is not None and not is_away:
+                diagnostics.say_error("events", later.text, "asked again until it is back")
+            is_away = folders.server is not None
             continue
-        except StoreError as error:
-            raise CommandError(str(error), exit_code=EXIT_NEGATIVE) from None
+        if is_away and folders.server is not None:
+            diagnostics.say(f"fleettui events: the server {folders.server.place.text} is back")
+        is_away = False
         # A state file that was moved away begins its numbers anew.
         answer = fresh if fresh.last_id >= answer.last_id else _Answer(writer=fresh.writer)
         page.print_more(answer.events)
 
 
+class _Later(CommandError):
+    """It cannot be read for a moment: the file is busy, or nobody answers."""
+
+
 def _read(folders: Folders, wanted: _Wanted) -> _Answer:
+    """What is stored now. Raises CommandError, _Later."""
+    if folders.server is not None:
+        return _read_there(folders.server, wanted)
+    try:
+        return _read_here(folders, wanted)
+    except StoreBusyError as error:  # another process holds the file for a moment
+        raise _Later(str(error), exit_code=EXIT_NEGATIVE) from None
+    except StoreError as error:
+        raise CommandError(str(error), exit_code=EXIT_NEGATIVE) from None
+
+
+def _read_there(access: ServerAccess, wanted: _Wanted) -> _Answer:
+    """What a running server has stored. Raises CommandError, _Later."""
+    from fleettui.cli.server_errors import command_error
+    from fleettui.fleet.attached.reading import fetch_events
+    from fleettui.net.server_client import ServerError
+
+    try:
+        found = fetch_events(
+            access,
+            since=wanted.since,
+            machines=wanted.machines,
+            kinds=wanted.kinds,
+            after_id=wanted.after_id,
+            limit=wanted.limit,
+        )
+    except ServerError as error:
+        told = command_error(error)
+        if error.is_absent:
+            raise _Later(told.text, *told.hints, exit_code=told.exit_code) from None
+        raise told from None
+    # Its clock may differ from ours: whether somebody records is what the server says.
+    owner, now = "server" if found.has_recorder else "", time.time()
+    writer = EventWriter(owner, found.recorder_pid, found.recorder, now) if found.recorder else None
+    return _Answer(found.events, found.last_id, writer, found.known)
+
+
+def _read_here(folders: Folders, wanted: _Wanted) -> _Answer:
     """What the state file holds now. Raises StoreError."""
     store = Store.open_readonly(folders.state_dir)
     if store is None:
@@ -122,12 +173,17 @@ def _check_names(folders: Folders, names: Sequence[str], answer: _Answer) -> Non
     from fleettui.cli.names import unknown_name
     from fleettui.config.machine_folder import load_machines
 
-    files = load_machines(folders.machines_dir)
+    folder = folders.machines_dir
+    if folders.server is None:
+        files = load_machines(folder)
+    else:
+        from fleettui.cli.attached_status import files_of, read_fleet
+
+        fleet = read_fleet(folders.server)
+        files, folder = files_of(fleet), fleet.machines_dir
     for name in missing:
         if files.find(name) is None:
-            raise unknown_name(
-                name, files, folders.machines_dir, also=answer.known, place=" or in its timeline"
-            )
+            raise unknown_name(name, files, folder, also=answer.known, place=" or in its timeline")
 
 
 def _tell_gaps(answer: _Answer, wanted: _Wanted, recorder: EventWriter | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from fleettui.cli.errors import CommandError
+from fleettui.cli.server_choice import SERVER_KEYS, choose_server
 from fleettui.config.paths import (
     resolve_catalog_dir,
     resolve_machines_dir,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from fleettui.model.machine import ConfigProblem
+    from fleettui.model.server_place import ServerAccess
 
 DEFAULT_INTERVAL_S = 2.0
 DEFAULT_HISTORY_MINUTES = 60.0
@@ -53,11 +55,14 @@ class Folders:
     """Commands that change anything are refused."""
     catalog_dir: str | None = None
     """Absolute; need not exist."""
+    server: ServerAccess | None = None
+    """A running server that is asked instead of the machines."""
 
 
 def resolve_folders(arguments: Namespace) -> Folders:
     """The folders of a command line. Raises CommandError when the settings file is wrong."""
     machines_setting = state_setting = catalog_setting = None
+    server_settings = {name: os.environ.get(f"FLEETTUI_{name.upper()}", "").strip() for name in SERVER_KEYS}
     interval_s, appearance = DEFAULT_INTERVAL_S, Appearance()
     is_readonly = getattr(arguments, "readonly", False)
     if _has_settings():
@@ -70,6 +75,7 @@ def resolve_folders(arguments: Namespace) -> Folders:
             raise CommandError("the settings are wrong", *(_problem_line(problem) for problem in problems))
         machines_setting, state_setting = settings.machines, settings.state_dir
         catalog_setting = settings.catalog
+        server_settings = {name: getattr(settings, name) for name in SERVER_KEYS}
         interval_s = settings.interval_s or interval_s
         is_readonly = is_readonly or bool(settings.readonly)
         at = settings.thresholds
@@ -88,6 +94,7 @@ def resolve_folders(arguments: Namespace) -> Folders:
         appearance=_without_color(appearance, arguments),
         is_readonly=is_readonly,
         catalog_dir=resolve_catalog_dir(getattr(arguments, "catalog", None), catalog_setting),
+        server=choose_server(arguments, server_settings),
     )
 
 
@@ -102,6 +109,7 @@ def demo_folders(machines_dir: str, state_dir: str, arguments: Namespace) -> Fol
 def _has_settings() -> bool:
     """False where neither a settings file nor FLEETTUI_<KEY> of one exists: reading YAML costs 40 ms."""
     own = {"FLEETTUI_MACHINES", "FLEETTUI_CATALOG", "FLEETTUI_STATE_DIR"}
+    own |= {f"FLEETTUI_{name.upper()}" for name in SERVER_KEYS}
     return os.path.exists(resolve_settings_file()) or any(  # noqa: PTH110 - pathlib costs a warm --route 12 ms
         name.startswith("FLEETTUI_") and name not in own for name in os.environ
     )

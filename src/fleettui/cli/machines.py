@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Mapping
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import EXIT_OK, EXIT_USAGE
 from fleettui.cli.folders import Folders, resolve_folders
 from fleettui.config.machine_folder import MachineFiles, load_machines
+from fleettui.model.snapshot import DrainFlag, MaintenanceFlag
 from fleettui.view.document import machines_document
 from fleettui.view.problems import check_lines, machine_lines, problem_lines
 
@@ -28,6 +30,10 @@ def machines_command(arguments: Namespace) -> int:
 
         return add_command(arguments)
     folders = resolve_folders(arguments)
+    if folders.server is not None:
+        from fleettui.cli.attached_machines import list_there
+
+        return list_there(arguments, folders.server)
     files = load_machines(folders.machines_dir)
     return (
         _check(arguments, folders, files) if arguments.verb == "check" else _list(arguments, folders, files)
@@ -69,19 +75,24 @@ def _list(arguments: Namespace, folders: Folders, files: MachineFiles) -> int:
 
 
 def _flag_words(folders: Folders) -> dict[str, str]:
-    """`maintenance "fan swap" by mia since 12:03; drained …` by machine; what cannot be read is told on
-    stderr."""
+    """Of each flagged machine; what cannot be read is told on stderr."""
     from fleettui.fleet.flags import FlagBook
-    from fleettui.model.flag_words import drain_words, maintenance_words
 
     book = FlagBook(folders.state_dir, folders.machines_dir)
     book.refresh()
     if book.error is not None:
         diagnostics.say_error("machines list", book.error)
+    return flag_words(book.maintenance, book.drains)
+
+
+def flag_words(maintenance: Mapping[str, MaintenanceFlag], drains: Mapping[str, DrainFlag]) -> dict[str, str]:
+    """`maintenance "fan swap" by mia since 12:03; drained …` by machine."""
+    from fleettui.model.flag_words import drain_words, maintenance_words
+
     now = time.time()
     offset_s = time.localtime(now).tm_gmtoff
-    words = {name: [maintenance_words(flag, now, offset_s)] for name, flag in book.maintenance.items()}
-    for name, drain in book.drains.items():
+    words = {name: [maintenance_words(flag, now, offset_s)] for name, flag in maintenance.items()}
+    for name, drain in drains.items():
         words.setdefault(name, []).append(drain_words(drain, now, offset_s))
     return {name: "; ".join(texts) for name, texts in words.items()}
 

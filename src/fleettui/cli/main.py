@@ -102,7 +102,7 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
     """The function of a command; imported here so that each command pays only for itself."""
     if arguments.command == "route":
         gc.disable()  # a warm answer is there before there is any garbage
-        from fleettui.cli.route import route_command
+        from fleettui.cli.route_choice import route_command
 
         return route_command
     if arguments.command == "machines":

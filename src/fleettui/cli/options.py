@@ -49,6 +49,21 @@ def positive_count(text: str) -> int:
     return int(text)
 
 
+def server_text(text: str) -> str:
+    """A server as written, tidied; the path of a socket counts from here."""
+    import os
+
+    from fleettui.model.server_place import read_server_place
+
+    try:
+        place = read_server_place(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} {error}") from None
+    if place.scheme == "unix":
+        return f"unix:{os.path.abspath(os.path.expanduser(place.path))}"  # noqa: PTH100, PTH111 - as above
+    return place.text
+
+
 FOLDER_OPTIONS: tuple[Option, ...] = (
     (
         ("--machines",),
@@ -66,6 +81,19 @@ FOLDER_OPTIONS: tuple[Option, ...] = (
         },
     ),
     (("--state-dir",), {"metavar": "DIR", "help": "folder of the state database"}),
+    (
+        ("--server",),
+        {
+            "metavar": "URL",
+            "type": server_text,
+            "help": "answer from this running `fleettui serve`: http://, https:// or unix:PATH "
+            "(default: $FLEETTUI_SERVER, the settings)",
+        },
+    ),
+    (
+        ("--standalone",),
+        {"action": "store_true", "help": "ask the machines from here, whatever the settings"},
+    ),
     (("--readonly",), {"action": "store_true", "help": "refuse every command that changes anything"}),
 )
 

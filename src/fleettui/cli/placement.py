@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 
 from fleettui.cli import output
+from fleettui.cli.attached_plan import read_served, served_catalog
 from fleettui.cli.colors import paint
 from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.folders import Folders, resolve_folders
@@ -81,10 +82,11 @@ def placement_command(arguments: Namespace) -> int:
     """Read catalog and machines, plan, print the one answer that was asked for."""
     _check_usage(arguments)
     folders = resolve_folders(arguments)
-    catalog = load_plan_catalog(folders)
+    served = read_served(arguments, folders)
+    catalog = load_plan_catalog(folders) if served is None else served_catalog(arguments, folders, served)
     previous = read_plan_file(arguments.keep) if arguments.keep else None
     before = read_plan_file(arguments.diff) if arguments.diff else None
-    inputs = read_inputs(arguments, folders)
+    inputs = read_inputs(arguments, folders, served)
     printer = _Printer(arguments, folders)
     if arguments.lint:
         return _print_lint(printer, inputs, catalog)
@@ -93,7 +95,7 @@ def placement_command(arguments: Namespace) -> int:
     planned, comparison = _make_plan(arguments, inputs, catalog, previous)
     is_gap = arguments.strict and planned.missing > 0
     if arguments.diff_loaded or before is not None:
-        loading = Loading(catalog, rates=load_rates(folders))
+        loading = Loading(catalog, rates=load_rates(folders) if served is None else served.rates)
         diff = _diff(inputs, catalog, before, planned, loading)
         if printer.is_document:
             printer.print_document(diff_document(diff, comparison))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fleettui.cli import diagnostics
 from fleettui.cli.errors import EXIT_NO_TELEMETRY, EXIT_UNKNOWN_NAME, CommandError
@@ -23,6 +25,9 @@ from fleettui.store.database import Store, StoreError
 from fleettui.view.placement_document import read_plan
 from fleettui.view.problems import problem_line
 from fleettui.view.units import count
+
+if TYPE_CHECKING:
+    from fleettui.cli.attached_plan import ServedPlan
 
 MAX_PLAN_BYTES = 64 << 20
 _MORE = "catalog and roles: docs/catalog.md"
@@ -55,10 +60,12 @@ def load_plan_catalog(folders: Folders) -> Catalog:
 _NAME_ANOTHER = "or name the folder with --catalog DIR or $FLEETTUI_CATALOG"
 
 
-def read_inputs(arguments: Namespace, folders: Folders) -> PlanInputs:
+def read_inputs(arguments: Namespace, folders: Folders, served: ServedPlan | None = None) -> PlanInputs:
     """Nodes of the source that the command line names, with its what-if. Raises CommandError."""
     if arguments.inventory:
         inputs = _inventory_inputs(arguments.inventory)
+    elif served is not None:
+        inputs = _inputs_of(served.fleet, served.profiles)
     else:
         inputs = _fleet_inputs(arguments, folders)
     nodes, notes = inputs.nodes, inputs.notes
@@ -97,6 +104,10 @@ def _fleet_inputs(arguments: Namespace, folders: Folders) -> PlanInputs:
         now = time.time()
         fleet = _fresh_fleet(folders, arguments.max_age, now, last) or _polled_fleet(arguments, folders)
         fleet = _with_last_readings(fleet, last)
+    return _inputs_of(fleet, profiles)
+
+
+def _inputs_of(fleet: FleetSnapshot, profiles: Mapping[str, Profile]) -> PlanInputs:
     notes = [note for machine in fleet.machines for note in plan_notes(machine, profiles.get(machine.name))]
     nodes = plan_nodes(fleet.machines, profiles)
     if nodes and all(node.unavailable == NO_PROFILE for node in nodes):

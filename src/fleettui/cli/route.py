@@ -1,4 +1,4 @@
-"""`fleettui route MODEL`, also spelled `fleettui --route MODEL`."""
+"""`fleettui route MODEL`, answered from what is stored or polled here."""
 
 from __future__ import annotations
 
@@ -7,34 +7,29 @@ import time
 
 from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import CommandError
-from fleettui.cli.folders import resolve_folders
+from fleettui.cli.route_choice import read_min_free
 from fleettui.cli.route_state import RouteState
 from fleettui.model.clock import iso_utc
 from fleettui.model.record import replace
 from fleettui.model.route import EXIT_NO_DATA, EXIT_NONE_ELIGIBLE, RouteQuery
-from fleettui.model.sizes import parse_vram_mib
-from fleettui.view.route_text import format_answer, route_document, route_lines
-from fleettui.view.text import clean
+from fleettui.view.route_text import excluded_lines, format_answer, route_document, route_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from typing import Any
 
+    from fleettui.cli.folders import Folders
     from fleettui.fleet.leasing import LeasedRoute
     from fleettui.model.lease import Lease
-    from fleettui.model.route import RouteDecision
     from fleettui.model.snapshot import FleetSnapshot
 
 LOADED_TIERS = range(3)
 """Resident and ready, busy or not: `--warm` has nothing to do."""
 
 
-def route_command(arguments: Namespace) -> int:
+def route_here(arguments: Namespace, folders: Folders, started_at: float) -> int:
     """Decide from a fresh stored snapshot where there is one, else poll; print the answer."""
-    started_at = time.time()
-    _check(arguments)
-    folders = resolve_folders(arguments)
     if arguments.release is not None:
         from fleettui.cli.route_release import release_command
 
@@ -61,34 +56,17 @@ def route_command(arguments: Namespace) -> int:
             if not arguments.quiet:
                 diagnostics.say_all(route_lines(found.decision))
         if not arguments.quiet:
-            _tell_unknown(found.decision)
+            diagnostics.say_all(excluded_lines(found.decision))
             _tell_lease(state, found)
         return found.decision.exit_code
     finally:
         state.close()
 
 
-def _check(arguments: Namespace) -> None:
-    """Raises CommandError for options that do not go together."""
-    see = "see: fleettui route --help"
-    if arguments.release is not None and arguments.model is not None:
-        raise CommandError("--release ends a lease and routes nothing: leave out MODEL", see)
-    if arguments.release is None and arguments.model is None:
-        raise CommandError("the following arguments are required: MODEL", see)
-    if arguments.no_lease and arguments.hold is not None:
-        raise CommandError("--hold says how long a lease holds, and --no-lease takes none", see)
-    if arguments.release is None and not arguments.model.strip():
-        raise CommandError("the model's name is empty", see)
-
-
 def _query_of(arguments: Namespace) -> RouteQuery:
-    try:
-        min_free_mib = 0 if arguments.min_free_vram is None else parse_vram_mib(arguments.min_free_vram)
-    except ValueError as error:
-        raise CommandError(f"--min-free-vram: {error}", "write for example 4, 4GiB or 4000MiB") from None
     return RouteQuery(
         model=arguments.model,
-        min_free_vram_mib=min_free_mib,
+        min_free_vram_mib=read_min_free(arguments),
         free_scope=arguments.free_scope,
         context=arguments.context,
         require_loaded=arguments.require_loaded,
@@ -181,17 +159,6 @@ def _print(found: LeasedRoute, arguments: Namespace, started_at: float) -> None:
 
 def _lease_document(lease: Lease | None) -> dict[str, Any] | None:
     return None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
-
-
-def _tell_unknown(decision: RouteDecision) -> None:
-    """A mistyped `--exclude` would send the caller to the very machine that was not wanted."""
-    excluded = decision.query.exclude
-    if not excluded:
-        return
-    names = {item.machine for item in decision.candidates} | {item.machine for item in decision.rejected}
-    for name in dict.fromkeys(excluded):
-        if name not in names:
-            diagnostics.say(f"note: --exclude {clean(name)}: no machine has that name")
 
 
 def _tell_lease(state: RouteState, found: LeasedRoute) -> None:

@@ -28,6 +28,10 @@ def status_command(arguments: Namespace) -> int:
     names = tuple(getattr(arguments, "names", ()))
     is_json = getattr(arguments, "json", False)
     wanted = _read_filter(getattr(arguments, "filter", ""))
+    if folders.server is not None:
+        from fleettui.cli.attached_status import status_there
+
+        return status_there(arguments, folders, folders.server, wanted)
     if getattr(arguments, "watch", False):
         from fleettui.cli.serving import run_serving
 
@@ -35,17 +39,22 @@ def status_command(arguments: Namespace) -> int:
     _check_names(folders, names)
     deadline_s = getattr(arguments, "deadline", 10.0)
     fleet = poll_once(folders, EVERYTHING, deadline_s, names or None, is_told=False)
+    return print_once(fleet, folders, wanted, is_json=is_json)
+
+
+def print_once(fleet: FleetSnapshot, folders: Folders, wanted: Filter, *, is_json: bool) -> int:
+    """The whole answer; the exit code."""
     if is_json:  # its document names broken files itself, and is printed on failure too
-        shown = _filtered(fleet, wanted)
-        _print(shown, folders, is_json=True, is_compact=False)
+        shown = filtered(fleet, wanted)
+        print_fleet(shown, folders, is_json=True, is_compact=False)
         check_folder(fleet, folders)
     else:
         report_broken_files(fleet, folders)
         check_folder(fleet, folders)
-        shown = _filtered(fleet, wanted)
-        _print(shown, folders, is_json=False, is_compact=False)
-    _tell_nothing_matched(fleet, shown, wanted)
-    return _exit_code(fleet)
+        shown = filtered(fleet, wanted)
+        print_fleet(shown, folders, is_json=False, is_compact=False)
+    tell_nothing_matched(fleet, shown, wanted)
+    return exit_code_of(fleet)
 
 
 def _read_filter(text: str) -> Filter:
@@ -58,11 +67,12 @@ def _read_filter(text: str) -> Filter:
     return parsed
 
 
-def _filtered(fleet: FleetSnapshot, wanted: Filter) -> FleetSnapshot:
+def filtered(fleet: FleetSnapshot, wanted: Filter) -> FleetSnapshot:
+    """The machines that match."""
     return fleet if wanted.is_empty else replace(fleet, machines=wanted.select(fleet, time.time()))
 
 
-def _tell_nothing_matched(fleet: FleetSnapshot, shown: FleetSnapshot, wanted: Filter) -> None:
+def tell_nothing_matched(fleet: FleetSnapshot, shown: FleetSnapshot, wanted: Filter) -> None:
     """stderr: that an empty fleet is the answer."""
     if fleet.machines and not shown.machines:
         asked = count(len(fleet.machines), "machine was", "machines were")
@@ -81,7 +91,8 @@ def _check_names(folders: Folders, names: tuple[str, ...]) -> None:
         check_names(names, files, folders.machines_dir)
 
 
-def _print(fleet: FleetSnapshot, folders: Folders, *, is_json: bool, is_compact: bool) -> None:
+def print_fleet(fleet: FleetSnapshot, folders: Folders, *, is_json: bool, is_compact: bool) -> None:
+    """stdout: text or the document."""
     now = time.time()
     if is_json:
         output.write_document(infrastructure_document(fleet, now), is_compact=is_compact)
@@ -90,7 +101,8 @@ def _print(fleet: FleetSnapshot, folders: Folders, *, is_json: bool, is_compact:
         output.write_lines(status_lines(fleet, now, output.terminal_width(), glyphs))
 
 
-def _exit_code(fleet: FleetSnapshot) -> int:
+def exit_code_of(fleet: FleetSnapshot) -> int:
+    """Told on stderr where no machine answered."""
     if not fleet.machines or any(machine.last_seen is not None for machine in fleet.machines):
         return EXIT_OK
     diagnostics.say_error("status", "no machine answered", "see the reasons above; check the network and ssh")
@@ -115,10 +127,10 @@ async def _watch(folders: Folders, names: tuple[str, ...], wanted: Filter, is_js
             fleet = service.snapshot
             if names:
                 fleet = replace(fleet, machines=tuple(m for m in fleet.machines if m.name in names))
-            shown = _filtered(fleet, wanted)
-            _print(shown, folders, is_json=is_json, is_compact=True)
+            shown = filtered(fleet, wanted)
+            print_fleet(shown, folders, is_json=is_json, is_compact=True)
             if not was_empty:  # told once, not at each interval
-                _tell_nothing_matched(fleet, shown, wanted)
+                tell_nothing_matched(fleet, shown, wanted)
             was_empty = not shown.machines
             if not is_json:
                 output.write_lines([""])

@@ -23,6 +23,8 @@ DEFAULTS: dict[str, Any] = {
     "columns": None,
     "readonly": False,
     "server": None,
+    "server_token_file": None,
+    "server_ca_file": None,
     "history_minutes": 60.0,
 }
 """What holds where nobody says otherwise; folders have their own rules. `columns` None: all that fit."""

@@ -46,8 +46,12 @@ class SettingsPart(_Part):
         None, description="columns of the fleet's table"
     )
     readonly: bool | None = Field(False, description="refuse every command that changes anything")
-    server: Annotated[str, Field(pattern="^https?://[^ ]+$")] | None = Field(
-        None, description="URL of a running `fleettui serve`"
+    server: Annotated[str, Field(pattern="^(https?://[^ ]+|unix:.+)$")] | None = Field(
+        None, description="URL of a running `fleettui serve`, or unix:PATH of its socket"
+    )
+    server_token_file: Folder | None = Field(None, description="file with the token for that server")
+    server_ca_file: Folder | None = Field(
+        None, description="certificates that are trusted for that server, instead of the system's"
     )
     history_minutes: float | None = Field(60, ge=1, le=1440, description="length of the graphs")
 

@@ -48,7 +48,11 @@ class Settings:
     columns: tuple[str, ...] | None = None
     readonly: bool | None = None
     server: str | None = None
-    """URL of a running `fleettui serve`."""
+    """URL of a running `fleettui serve`, or `unix:` and the absolute path of its socket."""
+    server_token_file: str | None = None
+    """Absolute."""
+    server_ca_file: str | None = None
+    """Absolute."""
     history_minutes: float | None = None
 
 
@@ -235,11 +239,14 @@ def _glyphs(value: Any, base: str) -> str:
     return str(value)
 
 
-def _url(value: Any, base: str) -> str:
-    text = _text(value, base)
-    if not text.startswith(("http://", "https://")) or " " in text or len(text.split("://", 1)[1]) == 0:
-        raise _Refused("must be a URL such as http://127.0.0.1:3038")
-    return text.rstrip("/")
+def _server(value: Any, base: str) -> str:
+    from fleettui.model.server_place import read_server_place
+
+    try:
+        place = read_server_place(_text(value, base))
+    except ValueError as error:
+        raise _Refused(str(error)) from None
+    return f"unix:{_folder(place.path, base)}" if place.scheme == "unix" else place.text
 
 
 def _columns(value: Any, base: str) -> tuple[str, ...]:
@@ -308,13 +315,15 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "keys": _keys,
     "columns": _columns,
     "readonly": _switch,
-    "server": _url,
+    "server": _server,
+    "server_token_file": _folder,
+    "server_ca_file": _folder,
     "history_minutes": _number(1, 1440),
 }
-"""Every key of settings.yaml. A relative folder counts from the file's own folder."""
+"""Every key of settings.yaml. A relative path counts from the file's own folder."""
 
 _FROM_ENVIRONMENT = (
     "interval_s", "machines", "catalog", "state_dir", "theme", "glyphs", "readonly", "server",
-    "history_minutes",
+    "server_token_file", "server_ca_file", "history_minutes",
 )  # fmt: skip
 """Keys that also have a variable: those with one plain value."""

@@ -7,7 +7,9 @@ Rules: RFC 9112 sections 4 to 7; anything odd is an error, never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_BODY_BYTES = 8 << 20
 MAX_HEAD_BYTES = 64 << 10

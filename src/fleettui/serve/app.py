@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fleettui.fleet.own_machine import OwnMachine
-from fleettui.serve import event_routes, fleet_routes, plan_routes, route_routes
+from fleettui.serve import attach_routes, event_routes, fleet_routes, plan_routes, route_routes
 from fleettui.serve.answers import ApiError, bytes_answer, encode_document
 from fleettui.serve.door import Door
 from fleettui.serve.endpoint import Endpoint, Values
@@ -45,6 +45,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *route_routes.ENDPOINTS,
     *plan_routes.ENDPOINTS,
     *event_routes.ENDPOINTS,
+    *attach_routes.ENDPOINTS,
     Endpoint("/api/openapi.json", "This description.", answer_openapi),
 )
 

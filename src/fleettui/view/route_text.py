@@ -55,6 +55,16 @@ def route_lines(decision: RouteDecision, width: int | None = None) -> list[str]:
     return lines
 
 
+def excluded_lines(decision: RouteDecision) -> list[str]:
+    """For stderr: a mistyped `--exclude` would send the caller to the very machine that was not wanted."""
+    excluded = decision.query.exclude
+    if not excluded:
+        return []
+    names = {item.machine for item in decision.candidates} | {item.machine for item in decision.rejected}
+    unknown = [name for name in dict.fromkeys(excluded) if name not in names]
+    return [f"note: --exclude {clean(name)}: no machine has that name" for name in unknown]
+
+
 def _padded(text: str, width: int) -> str:
     """At least that wide; never cut."""
     return text + " " * (width - cell_width(text))

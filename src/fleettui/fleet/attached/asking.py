@@ -1,0 +1,82 @@
+"""One question to a running server, and its answer or what is wrong. Light: `--route` goes this way."""
+
+from __future__ import annotations
+
+from fleettui.net.server_client import ServerError, get_from_server, no_server
+from fleettui.store.json_text import read_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from fleettui.model.server_place import ServerAccess
+
+ANSWER_S = 30.0
+"""A server that has just started answers when every machine has, 10 s at most."""
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def ask_document(
+    access: ServerAccess,
+    path: str,
+    query: Iterable[tuple[str, object]] = (),
+    timeout_s: float = ANSWER_S,
+) -> dict[str, Any]:
+    """The JSON document of an address. Raises ServerError."""
+    body = ask_bytes(access, path, query, timeout_s)
+    document = _document(body)
+    if document is None:
+        raise no_server(access.place, f"{path} is no JSON")
+    return document
+
+
+def ask_bytes(
+    access: ServerAccess,
+    path: str,
+    query: Iterable[tuple[str, object]] = (),
+    timeout_s: float = ANSWER_S,
+) -> bytes:
+    """The body of an address. Raises ServerError, with the server's own words where it has some."""
+    words = "&".join(f"{name}={quoted(str(value))}" for name, value in query)
+    status, body = get_from_server(access, f"{path}?{words}" if words else path, timeout_s)
+    if status != 200:
+        raise refusal(access, status, body)
+    return body
+
+
+def refusal(access: ServerAccess, status: int, body: bytes) -> ServerError:
+    """What a server says that does not answer."""
+    place, document = access.place, _document(body)
+    error = document.get("error") if document is not None else None
+    if not isinstance(error, dict):
+        return no_server(place, f"status {status}")
+    told = {name: str(value) for name, value in error.items()}
+    if told.get("code") == "not_found":
+        return ServerError(
+            f"the server {place.text} is a fleettui of another version, which cannot be attached to",
+            "update the older of the two",
+        )
+    words = ": ".join(told[name] for name in ("what", "why") if told.get(name))
+    hints = [told["next"]] if told.get("next") else []
+    if status == 401:
+        hints = [
+            "a file that only you may read holds the token: server_token_file in the settings"
+            if access.token_file is None
+            else f"the token of {access.token_file} is not one of this server"
+        ]
+    return ServerError(f"the server {place.text} refuses: {words}", *hints, is_absent=status == 503)
+
+
+def quoted(text: str) -> str:
+    """A value of the query string; urllib would load `re` and more."""
+    data = text.encode("utf-8", "surrogateescape")
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in data)
+
+
+def _document(body: bytes) -> dict[str, Any] | None:
+    try:
+        document = read_json(body.decode("utf-8").rstrip())
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
