@@ -104,7 +104,7 @@ def judge_resident(snapshot: MachineSnapshot, match: Match, inquiry: Inquiry, fr
     is_fixed = engine.kind != "ollama"
     wanted, context = query.context, copy.context
     if wanted is not None:
-        if is_fixed and not isinstance(context, Unknown) and context < wanted:
+        if is_fixed and type(context) is not Unknown and context < wanted:
             rejections.append(Rejection("ctx", f"ctx {context} < {wanted}, fixed when it was started"))
         wanted = None if is_fixed else _at_most(wanted, copy, inquiry)
     signs = find_busy_signs(snapshot, engine, copy, inquiry.now)
@@ -144,8 +144,10 @@ def busy_words(
 ) -> tuple[str, ...]:
     """Signs that requests are in work there, askers included who were sent there and fill it up."""
     words = tuple([sign.text for sign in signs]) if signs else ()
+    if engine.traits is None:
+        return words
     held = inquiry.leases.get(snapshot.machine.name)
-    if not held or engine.traits is None:
+    if not held:
         return words
     slots = engine.traits.slots
     if not isinstance(slots, Unknown) and not isinstance(engine.running, Unknown):
@@ -184,7 +186,7 @@ def _judge_copy(
     """Tier, how its reason begins, and seconds of a copy whose context will do."""
     if copy.state == "loading":
         eta = estimate_load(copy.size_bytes, rate_bytes_s)
-        if not isinstance(eta.seconds, Unknown):
+        if type(eta.seconds) is not Unknown:
             eta = Eta(eta.seconds, eta.basis, f"at most, {eta.text}")
         return TIER_RELOAD, "loading", eta
     if copy.state != "loaded":
@@ -192,7 +194,7 @@ def _judge_copy(
         if copy.engine == "vllm":
             eta = Eta(WAKE_S, "assumed", "wake of level 1 assumed")
         return TIER_RELOAD, "asleep", eta
-    if not isinstance(percent, Unknown) and percent < 100:
+    if type(percent) is not Unknown and percent < 100:
         return TIER_PARTLY, "resident, partly in RAM" if percent else "resident in RAM", READY
     if busy:
         return TIER_BUSY, "resident", _queue(engine)

@@ -98,12 +98,12 @@ class ColdJudge:
         rejections = []
         if busy and query.avoid_busy:
             rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
-        if isinstance(free.best_mib, Unknown) or isinstance(free.sum_mib, Unknown):
-            unknown = free.best_mib if isinstance(free.best_mib, Unknown) else Unknown()
+        if type(free.best_mib) is Unknown or type(free.sum_mib) is Unknown:
+            unknown = free.best_mib if type(free.best_mib) is Unknown else Unknown()
             rejections.append(unknown_room(snapshot, unknown))
             return Verdict(TIER_OFFLOAD, "installed", tuple(rejections))
         rate = self._inquiry.knowledge.load_rates.get(snapshot.machine.name)
-        if isinstance(plan, Unknown):
+        if type(plan) is Unknown:
             if query.min_free_vram_mib > 0:
                 rejections.append(Rejection("free_vram", f"free_vram: need unknown, {plan.reason}"))
             from fleettui.decide.load_words import say_cold
@@ -234,13 +234,12 @@ class ColdJudge:
 
         Of what is only likely to go the cost counts, and nothing is said of it.
         """
-        evicts, cost = [], 0.0
+        evicts: tuple[Eviction, ...] = ()
+        cost, now = 0.0, self._inquiry.now
         for copy in plan.victims or plan.likely:
-            idle_s = unused_s(engine, copy, self._inquiry.now)  # one at work is no victim
-            size = copy.vram_bytes
+            idle_s, size = unused_s(engine, copy, now), copy.vram_bytes  # one at work is no victim
             cost += evict_cost_s(size, idle_s, rate_bytes_s)
             if plan.victims:
-                evicts.append(
-                    Eviction(copy.name, idle_s, size if isinstance(size, Unknown) else size // _MIB)
-                )
-        return tuple(evicts), round(cost, 1)
+                vram_mib = size if type(size) is Unknown else size // _MIB
+                evicts += (Eviction(copy.name, idle_s, vram_mib),)
+        return evicts, round(cost, 1)

@@ -80,7 +80,8 @@ def evict_cost_s(vram_bytes: Maybe[int], idle_s: Maybe[float], rate_bytes_s: flo
     Not known when it was used: as if this moment.
     """
     load_s = START_S
-    if not isinstance(vram_bytes, Unknown):
+    if type(vram_bytes) is not Unknown:
         load_s += vram_bytes / (rate_bytes_s or DISK_BYTES_S)
-    unused_s = 0.0 if isinstance(idle_s, Unknown) else max(0.0, idle_s)
-    return RECENT_USE * load_s * float(2.0 ** (-unused_s / HALF_LIFE_S))
+    unused_s = 0.0 if type(idle_s) is Unknown else idle_s
+    likelihood: float = 2.0 ** (-unused_s / HALF_LIFE_S)
+    return RECENT_USE * load_s * likelihood

@@ -20,7 +20,7 @@ from fleettui.model.readings import EngineReading, InstalledModel, LoadedModel
 from fleettui.model.record import dataclass
 from fleettui.model.route import RouteCandidate
 from fleettui.model.snapshot import MachineSnapshot
-from fleettui.model.unknown import Maybe, Unknown
+from fleettui.model.unknown import Maybe, Unknown, known_or
 from fleettui.model.vram import FreeVram, free_on_cards, has_no_gpu, vram_sum
 
 _SMALLEST_CONTEXT = 4096
@@ -73,7 +73,8 @@ def place_on_cards(free: FreeVram, idle: list[int], need: ModelNeed) -> _Placing
     """
     joined, alone, per_gpu = free.joined, free.alone, need.per_gpu_bytes
     wanted = need.shared_bytes + per_gpu
-    if not isinstance(free.sum_mib, Unknown) and free.sum_mib * MIB + sum(idle) < wanted:
+    summed = known_or(free.sum_mib, 0) * MIB
+    if summed + sum(idle) < wanted:
         return None
     best = joined[0] if joined else None
     if alone and (best is None or alone[0] > best):
@@ -81,19 +82,20 @@ def place_on_cards(free: FreeVram, idle: list[int], need: ModelNeed) -> _Placing
     if best is not None and best[0] >= wanted:
         return "one_gpu", (-best[1],), 0, 0
     # Cards take whole layers: on all but one of them part of a layer may stay free.
-    count, have, more = 0, 0, per_gpu + need.layer_bytes
-    for room, _ in joined:
-        count, have = count + 1, have + room
-        if count > 1:
-            wanted += more
-            if have >= wanted and room >= per_gpu:
+    more = per_gpu + need.layer_bytes
+    if summed >= wanted + more:
+        have = joined[0][0] if joined else 0
+        for count, (room, _) in enumerate(joined[1:], 2):
+            have += room
+            if have >= wanted + (count - 1) * more and room >= per_gpu:
                 return "several_gpus", _indices(joined[:count]), 0, 0
-    if idle and (count > 1 or len(joined) + len(alone) == 1):
-        have = have if joined else alone[0][0]
+    if idle and (len(joined) > 1 or len(joined) + len(alone) == 1):
+        cards = joined or alone
+        have, wanted = sum([room for room, _ in cards]), wanted + (len(cards) - 1) * more
         for victims, size in enumerate(idle, 1):
             have += size
             if have >= wanted:
-                return "evictions", _indices(joined or alone), victims, 0
+                return "evictions", _indices(cards), victims, 0
     return None
 
 
@@ -107,9 +109,8 @@ def place_partly(free: FreeVram, idle: list[int], need: ModelNeed, ram_bytes: Ma
         on_gpu = sum([room - per_gpu for room, _ in joined if room > per_gpu]) + sum(idle)
         if alone:
             on_gpu = max(on_gpu, alone[0][0] - per_gpu)
-    # Whole layers go there.
-    rest = max(shared - on_gpu, min(shared, max(1, need.layer_bytes)))
-    if isinstance(ram_bytes, Unknown):
+    rest = max(shared - on_gpu, min(shared, need.layer_bytes or 1))  # a whole layer at least
+    if type(ram_bytes) is Unknown:
         return "unknown", (), 0, rest
     if rest > ram_bytes:
         return "no", (), 0, rest
@@ -164,19 +165,14 @@ class LoadPlanner:
         """
         basis = self._basis_of(snapshot, engine, installed)
         need = basis.need
-        if isinstance(need, Unknown):
+        if type(need) is Unknown:
             return need
         count, idle = _copies_on(engine)
         forced = 0
         if count >= basis.kept:
             forced = max(0, count + 1 - basis.use.most_copies(snapshot))
         best, index = free.best_mib, free.best_index
-        if (
-            not forced
-            and index is not None
-            and not isinstance(best, Unknown)
-            and basis.least_bytes <= best * MIB
-        ):
+        if not forced and index is not None and type(best) is not Unknown and basis.least_bytes <= best * MIB:
             likely: tuple[LoadedModel, ...] = ()
             if idle and _is_short(basis, free):
                 likely = tuple(self._in_order(snapshot, engine, idle, is_busy)[:1])
@@ -250,14 +246,14 @@ def _place(snapshot: MachineSnapshot, free: FreeVram, idle: list[LoadedModel], n
     if free.is_unified and free.joined:
         return place_partly(free, sizes, need, 0)
     ram_kib = _NO_MEMORY if snapshot.memory is None else snapshot.memory.free_kib
-    return place_partly(free, sizes, need, ram_kib if isinstance(ram_kib, Unknown) else ram_kib * 1024)
+    return place_partly(free, sizes, need, ram_kib if type(ram_kib) is Unknown else ram_kib * 1024)
 
 
 def _total_mib(snapshot: MachineSnapshot) -> object:
     """VRAM of all cards: what Ollama's own context depends on."""
     total = 0
     for card in () if snapshot.gpu is None else snapshot.gpu.cards:
-        if card.is_unified or isinstance(card.total_mib, Unknown):
+        if card.is_unified or type(card.total_mib) is Unknown:
             return vram_sum(snapshot).total_mib
         total += card.total_mib
     return total or snapshot.machine.name
@@ -266,12 +262,12 @@ def _total_mib(snapshot: MachineSnapshot) -> object:
 def _copies_on(engine: EngineReading) -> tuple[int, list[LoadedModel]]:
     """How many copies an Ollama has to reckon with, and those in VRAM; other engines make no room."""
     count, held = 0, []
-    if engine.kind == "ollama" and not isinstance(engine.loaded, Unknown):
+    if engine.kind == "ollama" and type(engine.loaded) is not Unknown:
         for copy in engine.loaded:
             if copy.state != "stopping":
                 count += 1
                 size = copy.vram_bytes
-                if copy.state == "loaded" and not isinstance(size, Unknown) and size > 0:
+                if copy.state == "loaded" and type(size) is not Unknown and size > 0:
                     held.append(copy)
     return count, held
 
@@ -279,7 +275,7 @@ def _copies_on(engine: EngineReading) -> tuple[int, list[LoadedModel]]:
 def _is_short(basis: _Basis, free: FreeVram) -> bool:
     """Ollama predicts more than it would use: of the freest card where that could do, else of all cards."""
     told, best, summed = basis.told, free.best_mib, free.sum_mib
-    if isinstance(told, Unknown) or isinstance(best, Unknown) or isinstance(summed, Unknown):
+    if type(told) is Unknown or type(best) is Unknown or type(summed) is Unknown:
         return False
     is_one = not basis.use.spreads and told.predicted_bytes * 100 <= best * MIB * USABLE_PERCENT
     return weigh_prediction(told, (best if is_one else summed) * MIB)[2]

@@ -43,7 +43,7 @@ class Match:
 
 def is_usable_engine(engine: EngineReading) -> bool:
     """True when the engine answered with what it has loaded or installed."""
-    if isinstance(engine.loaded, Unknown) and isinstance(engine.installed, Unknown):
+    if type(engine.loaded) is Unknown and type(engine.installed) is Unknown:
         return False
     return engine.state == "ok" or engine.is_answering
 
@@ -66,7 +66,7 @@ class Asked:
         self._ollama: dict[str, int | None] = {**ranks, self.canonical: OWN}
         self._ollama[name] = self._ollama[self.canonical]
         self._skipped: set[str] = set()
-        """Names on Ollama that are other models: most of a fleet's, passed over without a loop."""
+        """Names on Ollama that are other models: most of a fleet's."""
         self._others: dict[str, dict[str, int]] = {}
         self._families = {family_of(other) for other in (name, *self._elsewhere("ollama"))}
         self._strangers: set[str] = set()
@@ -123,7 +123,9 @@ class Asked:
         if kind != "ollama":
             return self._among_ids(models, kind)
         skipped, found = self._skipped, []
-        for model in [model for model in models if model.name not in skipped]:
+        for model in models:
+            if model.name in skipped:
+                continue
             rank = self.rank_on_ollama(model.name)
             if rank is not None:
                 found.append((rank, model.name, model))
@@ -163,7 +165,7 @@ def find_on_machine(snapshot: MachineSnapshot, asked: Asked) -> tuple[tuple[Matc
         if not is_usable_engine(engine):
             is_complete = False
             continue
-        if isinstance(engine.installed, Unknown):
+        if type(engine.installed) is Unknown:
             is_complete = False
         match = find_on_engine(engine, asked)
         if match is not None:
@@ -179,8 +181,8 @@ def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
     equal ones, which only the catalog has, a resident one comes first.
     """
     kind = engine.kind
-    loaded = () if isinstance(engine.loaded, Unknown) else engine.loaded
-    on_disk = [] if isinstance(engine.installed, Unknown) else asked.find_among(engine.installed, kind)
+    loaded = () if type(engine.loaded) is Unknown else engine.loaded
+    on_disk = [] if type(engine.installed) is Unknown else asked.find_among(engine.installed, kind)
     running = asked.find_among(loaded, kind) if loaded else []
     if not running and not on_disk:
         return None
@@ -189,19 +191,20 @@ def find_on_engine(engine: EngineReading, asked: Asked) -> Match | None:
         running.sort(key=_rank)
     if len(on_disk) > 1:
         on_disk.sort(key=_rank_locally)
-    if on_disk and loaded and not (running and running[0][0] < on_disk[0][0]):
-        shared = _copy_with_digest(engine, loaded, on_disk)
-        if shared is not None:
-            return shared
-    if running and not (on_disk and _rank_locally(on_disk[0]) < running[0][0]):
-        rank, name, copy = running[0]
-        own = [model for _, spelled, model in on_disk if spelled == name]
-        file = own[0] if own else on_disk[0][2] if on_disk and on_disk[0][0] == rank == OWN else None
-        return Match(engine, copy, file, name, rank >= CATALOG)
     if on_disk:
-        rank, name, model = on_disk[0]
-        return Match(engine, None, model, name, rank >= CATALOG)
-    return None
+        if loaded and not (running and running[0][0] < on_disk[0][0]):
+            shared = _copy_with_digest(engine, loaded, on_disk)
+            if shared is not None:
+                return shared
+        if not running or _rank_locally(on_disk[0]) < running[0][0]:
+            rank, name, model = on_disk[0]
+            return Match(engine, None, model, name, rank >= CATALOG)
+    if not running:
+        return None
+    rank, name, copy = running[0]
+    own = [model for _, spelled, model in on_disk if spelled == name]
+    file = own[0] if own else on_disk[0][2] if on_disk and on_disk[0][0] == rank == OWN else None
+    return Match(engine, copy, file, name, rank >= CATALOG)
 
 
 def _copy_with_digest(
@@ -212,16 +215,16 @@ def _copy_with_digest(
     if len(on_disk) == 1:  # nearly always: no need of an index
         digest = model.digest
         for copy in loaded:
-            if copy.digest == digest and copy.state != "stopping" and not isinstance(digest, Unknown):
+            if copy.digest == digest and copy.state != "stopping" and type(digest) is not Unknown:
                 return Match(engine, copy, model, name, rank >= CATALOG)
         return None
     copies = {
         copy.digest: copy
         for copy in reversed(loaded)
-        if copy.state != "stopping" and not isinstance(copy.digest, Unknown)
+        if copy.state != "stopping" and type(copy.digest) is not Unknown
     }
     for found, name, model in on_disk:
-        shared: LoadedModel | None = None if isinstance(model.digest, Unknown) else copies.get(model.digest)
+        shared: LoadedModel | None = None if type(model.digest) is Unknown else copies.get(model.digest)
         if shared is not None and found == rank:
             return Match(engine, shared, model, name, rank >= CATALOG)
     return None

@@ -79,7 +79,7 @@ def seen_copies(fleet: FleetSnapshot, digest: str) -> tuple[SeenCopy, ...]:
     found: dict[tuple[int, int], tuple[MachineSnapshot, EngineReading]] = {}
     for snapshot in fleet.machines:
         for engine in snapshot.engines:
-            if isinstance(engine.loaded, Unknown):
+            if type(engine.loaded) is Unknown:
                 continue
             for copy in engine.loaded:
                 if copy.digest != digest:

@@ -114,21 +114,25 @@ def _reach(snapshot: MachineSnapshot, chosen: RouteCandidate) -> list[RouteWarni
 
 def _drift(found: list[tuple[MachineSnapshot, tuple[Match, ...]]]) -> list[RouteWarning]:
     """Tags of Ollama that stand for other weights on another machine."""
-    sources = [
-        (snapshot, source)
-        for snapshot, matches in found
+    differing = {
+        (source.name, source.digest)
+        for _, matches in found
         for match in matches
-        if match.engine.kind == "ollama"
-        and (source := match.installed or match.copy) is not None
-        and not isinstance(source.digest, Unknown)
-    ]
-    differing = {(source.name, source.digest) for _, source in sources}
+        if (source := match.installed or match.copy) is not None
+    }
     if len(differing) < 2:  # nearly always
         return []
     by_tag: dict[str, dict[Maybe[str], list[str]]] = {}
-    for snapshot, source in sources:
-        machines_of = by_tag.setdefault(canonical_name(source.name), {})
-        machines_of.setdefault(source.digest, []).append(snapshot.machine.name)
+    for snapshot, matches in found:
+        for match in matches:
+            source = match.installed or match.copy
+            if (
+                match.engine.kind == "ollama"
+                and source is not None
+                and not isinstance(source.digest, Unknown)
+            ):
+                machines_of = by_tag.setdefault(canonical_name(source.name), {})
+                machines_of.setdefault(source.digest, []).append(snapshot.machine.name)
     warnings = []
     for tag, machines_of in by_tag.items():
         if len(machines_of) > 1:

@@ -37,8 +37,8 @@ def order_key(candidate: RouteCandidate) -> tuple[Any, ...]:
         candidate.tier,
         candidate.leases,
         round(candidate.evict_cost_s),
-        _LAST if isinstance(free, Unknown) else -free,
-        _LAST if isinstance(used, Unknown) else used,
+        _LAST if type(free) is Unknown else -free,
+        _LAST if type(used) is Unknown else used,
         candidate.in_flight,
         natural_key(candidate.machine),
     )

@@ -285,6 +285,6 @@ def _utilisation(snapshot: MachineSnapshot) -> Maybe[float]:
     disabled, summed, count = snapshot.machine.disabled_gpus, 0, 0
     for card in gpu.cards:
         used = card.utilisation_percent
-        if card.fault is None and card.index not in disabled and not isinstance(used, Unknown):
+        if card.fault is None and card.index not in disabled and type(used) is not Unknown:
             summed, count = summed + used, count + 1
     return summed / count if count else Unknown("no utilisation known")

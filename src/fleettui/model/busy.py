@@ -38,7 +38,7 @@ def find_busy_signs(
     snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
 ) -> tuple[BusySign, ...]:
     """All signs that `copy` (None: anything on the engine) works now; empty: none was seen."""
-    if engine.load is None and isinstance(engine.running, Unknown) and isinstance(engine.waiting, Unknown):
+    if engine.load is None and type(engine.running) is Unknown and type(engine.waiting) is Unknown:
         weak = _weak_signs(snapshot, engine, copy, now)  # Ollama: it counts nothing
         return tuple(weak) if weak else ()
     found = _counted(engine)

@@ -252,9 +252,9 @@ class LoadedModel:
     @property
     def gpu_percent(self) -> Maybe[int]:
         """Share on the GPU; rounding as Ollama's own CLI: 100 - round(CPU share)."""
-        if isinstance(self.size_bytes, Unknown):
+        if type(self.size_bytes) is Unknown:
             return self.size_bytes
-        if isinstance(self.vram_bytes, Unknown):
+        if type(self.vram_bytes) is Unknown:
             return self.vram_bytes
         if self.size_bytes <= 0:
             return Unknown("size is 0")

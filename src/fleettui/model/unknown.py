@@ -7,14 +7,24 @@ from fleettui.model.record import dataclass
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import TypeVar, Union
+    from typing import TypeVar, Union, final
 
     T = TypeVar("T")
+else:
+
+    def final(cls):
+        """Mark a class as one without subclasses, for type checkers."""
+        return cls
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that was not read. Prints as `–`, is null in JSON, sorts last, never enters a sum."""
+    """A value that was not read. Prints as `–`, is null in JSON, sorts last, never enters a sum.
+
+    There are no subclasses: where thousands of values are asked in one decision, `type(value) is Unknown`
+    says the same as `isinstance` in half the time.
+    """
 
     reason: str = "not read"
     """Why there is no value, in the words of the source where it gave any."""

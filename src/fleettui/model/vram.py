@@ -151,8 +151,8 @@ def free_on_cards(snapshot: MachineSnapshot, cards: tuple[GpuCard, ...]) -> Free
             free, shares = card_memory(snapshot, card).free_mib, True
         elif card.is_mig:
             free = largest_instance_mib(card)
-            missing = NO_INSTANCE if isinstance(free, Unknown) else missing
-        if isinstance(free, Unknown):
+            missing = NO_INSTANCE if type(free) is Unknown else missing
+        if type(free) is Unknown:
             continue
         if free > best:
             best, best_index = free, index
@@ -166,8 +166,10 @@ def free_on_cards(snapshot: MachineSnapshot, cards: tuple[GpuCard, ...]) -> Free
         summed += free
         joined.append((free * _MIB, -index))
     if best >= 0:
-        joined.sort(reverse=True)
-        alone.sort(reverse=True)
+        if len(joined) > 1:
+            joined.sort(reverse=True)
+        if len(alone) > 1:
+            alone.sort(reverse=True)
         return FreeVram(best, best_index, max(best, summed), unified, tuple(joined), tuple(alone))
     if all(card.fault is not None or card.index in disabled for card in cards):
         if not has_faulty_card(snapshot):
