@@ -38,8 +38,16 @@ class Answer:
 class Served:
     """`with Served(environment, "--interval", "0.5") as served:`; stderr lies in `log`."""
 
-    def __init__(self, log: Path, environment: dict[str, str], *arguments: str, listen: str = "127.0.0.1:0"):
+    def __init__(
+        self,
+        log: Path,
+        environment: dict[str, str],
+        *arguments: str,
+        listen: str = "127.0.0.1:0",
+        scheme: str = "http",
+    ):
         self.log = log
+        self.scheme = scheme
         with log.open("w") as stream:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "fleettui", "serve", "--listen", listen, *arguments],
@@ -55,7 +63,7 @@ class Served:
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.05)
         line = next(line for line in self.log.read_text().splitlines() if " answers for " in line)
-        self.port = int(line.partition("http://")[2].partition(" ")[0].rpartition(":")[2])
+        self.port = int(line.partition(f"{self.scheme}://")[2].partition(" ")[0].rpartition(":")[2])
         return self
 
     def __exit__(

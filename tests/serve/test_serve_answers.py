@@ -13,6 +13,7 @@ import pytest
 from served import Command, Served
 
 from fleettui.cli.options import ROUTE_OPTIONS
+from fleettui.serve.actions import ACTIONS
 from fleettui.serve.app import ENDPOINTS
 from fleettui.serve.endpoint import Endpoint
 from fleettui.serve.route_routes import ENDPOINTS as ROUTE_ENDPOINTS
@@ -211,7 +212,14 @@ def test_the_description_has_every_address_with_its_parameters(served: Served) -
     described = served.json("/api/openapi.json")
     assert described["openapi"] == "3.1.0"
     paths = {re.sub(r":\w+}", "}", endpoint.path): endpoint for endpoint in ENDPOINTS}
-    assert described["paths"].keys() == paths.keys()
+    changes = {re.sub(r":\w+}", "}", action.path): action for action in ACTIONS}
+    assert described["paths"].keys() == paths.keys() | changes.keys()
+    for path, action in changes.items():
+        operation = described["paths"][path]["post" if action.method == "POST" else "delete"]
+        assert {str(status) for status in action.answers} <= operation["responses"].keys()
+        if action.method == "POST":
+            body = operation["requestBody"]["content"]["application/json"]["schema"]
+            assert list(body["properties"]) == [parameter.name for parameter in action.parameters]
     for path, endpoint in paths.items():
         operation = described["paths"][path]["get"]
         names = [item["name"] for item in operation["parameters"] if item["in"] == "query"]
@@ -233,7 +241,8 @@ def test_every_described_address_answers(served: Served, endpoint: Endpoint) -> 
     answer = served.ask(path, **QUERIES.get(path, {}))
     assert answer.status == 200
     assert answer.headers["content-type"].startswith(endpoint.media_type)
-    assert answer.json["schema" if path != "/api/openapi.json" else "openapi"]
+    if endpoint.media_type == "application/json":
+        assert answer.json["schema" if path != "/api/openapi.json" else "openapi"]
 
 
 def test_the_page_names_every_address_and_parameter() -> None:
@@ -243,6 +252,12 @@ def test_the_page_names_every_address_and_parameter() -> None:
         (line,) = (line for line in text.splitlines() if line.startswith(f"| `{shown}` |"))
         for parameter in endpoint.parameters:
             assert f"`{parameter.name}`" in line, f"{shown}: {parameter.name}"
+    for action in ACTIONS:
+        shown = action.path.replace("{name:path}", "NAME").replace("{name}", "ID")
+        line = next(line for line in text.splitlines() if line.startswith("|") and f"`{shown}`" in line)
+        for parameter in action.parameters:
+            told = f"{parameter.name}[]" if parameter.is_repeatable else parameter.name
+            assert f"`{told}`" in line, f"{shown}: {told}"
 
 
 # -- the guide -------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from fleettui.serve.listening import ListenError, Place, open_socket, parse_list
 )
 def test_own_hosts(host: str) -> None:
     assert is_own_host(host)
-    assert is_own_origin(f"http://{host}")
+    assert is_own_origin(f"http://{host}", host)
+    assert is_own_origin(f"https://{host.upper()}", host), "behind what ends TLS"
 
 
 @pytest.mark.parametrize(
@@ -35,13 +36,12 @@ def test_own_hosts(host: str) -> None:
 )  # fmt: skip
 def test_hosts_of_others(host: str) -> None:
     assert not is_own_host(host)
-    assert not is_own_origin(f"http://{host}")
+    assert not is_own_origin(f"http://{host}", "127.0.0.1:3038")
 
 
 def test_origins_that_are_none() -> None:
-    assert not is_own_origin("null")
-    assert not is_own_origin("file://")
-    assert not is_own_origin("chrome-extension://localhost")
+    for text in ("null", "file://", "chrome-extension://localhost", "http://localhost:9", "localhost", ""):
+        assert not is_own_origin(text, "localhost")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,7 @@ def test_origins_that_are_none() -> None:
         ({"Host": "evil.example:3038"}, "wrong_host"),
         ({"Origin": "http://evil.example"}, "wrong_origin"),
         ({"Origin": "null"}, "wrong_origin"),
+        ({"Host": "localhost:3038", "Origin": "http://localhost:8080"}, "wrong_origin"),
     ],
 )
 def test_a_web_page_of_somebody_else_may_not_ask(served: Served, headers: dict[str, str], code: str) -> None:
@@ -165,7 +166,7 @@ def test_listen_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_beyond_loopback_nothing_listens(host: str) -> None:
-    with pytest.raises(ListenError, match="token for readers") as caught:
+    with pytest.raises(ListenError, match="from other machines") as caught:
         open_socket(Place(host, 0))
     assert "ssh -L" in " ".join(caught.value.hints)
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 
 from fleettui.cli.options import positive_count, positive_seconds, seconds
 from fleettui.cli.verbs import AddVerb, Convert, add_json
-from fleettui.model.drain import CLASS_WORDS, FORCED_CLASSES, DrainClass
+from fleettui.model.drain import read_forced_class
 
 START = (
     "Move what MACHINE serves to other machines and unload it, so that it can be rebooted without anyone\n"
@@ -94,7 +94,7 @@ def _add_start(start: ArgumentParser, convert: Convert) -> None:
         metavar="CLASS",
         action="append",
         default=[],
-        type=convert(drain_class),
+        type=convert(read_forced_class),
         help="go on though there are such copies: last-copy, cannot, unmanaged (repeatable)",
     )
     start.add_argument("--allow-pull", action="store_true", help="targets may fetch files they have not")
@@ -140,12 +140,3 @@ def _add_start(start: ArgumentParser, convert: Convert) -> None:
         default=0,
         help="empty N machines at a time; all are taken out of routing first (default: all at once)",
     )
-
-
-def drain_class(text: str) -> DrainClass:
-    """`last-copy`, `LAST COPY` … Raises ValueError for what cannot be forced."""
-    wanted = text.strip().lower().replace("-", " ").replace("_", " ")
-    for name in FORCED_CLASSES:
-        if CLASS_WORDS[name].lower() == wanted:
-            return name
-    raise ValueError(f"{text!r} is none of last-copy, cannot, unmanaged")

@@ -22,7 +22,6 @@ from fleettui.config.machine_folder import MachineFiles, load_machines
 from fleettui.fleet.trust_book import TrustBook
 from fleettui.fleet.trust_desk import TrustDesk
 from fleettui.fleet.trust_words import TrustError, TrustResult
-from fleettui.model.approval import code_of
 from fleettui.net.connector import Connector
 from fleettui.view.text import clean
 
@@ -86,19 +85,7 @@ def _document(
 ) -> dict[str, Any]:
     return {
         "schema": 1,
-        "machines": [
-            {
-                "name": result.name,
-                "address": result.address,
-                "outcome": result.outcome,
-                "key_type": result.key_type or None,
-                "fingerprint": result.fingerprint or None,
-                "code": code_of(result.fingerprint) or None,
-                "file": result.file,
-                "text": result.text,
-            }
-            for result in results
-        ],
+        "machines": [result.document() for result in results],
         "errors": [_error(failure) for failure in failures],
         "exit_code": exit_code,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 
+from fleettui.model.approval import code_of
 from fleettui.model.literal import Literal
 from fleettui.model.machine import Machine
 from fleettui.model.record import dataclass
@@ -70,6 +71,19 @@ class TrustResult:
     fingerprint: str = ""
     file: str | None = None
     """The machine file that was created or deleted."""
+
+    def document(self) -> dict[str, str | None]:
+        """As JSON."""
+        return {
+            "name": self.name,
+            "address": self.address,
+            "outcome": self.outcome,
+            "key_type": self.key_type or None,
+            "fingerprint": self.fingerprint or None,
+            "code": code_of(self.fingerprint) or None,
+            "file": self.file,
+            "text": self.text,
+        }
 
 
 @dataclass(frozen=True, slots=True)

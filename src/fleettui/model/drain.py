@@ -54,6 +54,15 @@ CopyState = Literal[
 END_STATES: tuple[CopyState, ...] = ("gone", "skipped", "blocked", "failed")
 
 
+def read_forced_class(text: str) -> DrainClass:
+    """`last-copy`, `LAST COPY` … Raises ValueError for what cannot be forced."""
+    wanted = text.strip().lower().replace("-", " ").replace("_", " ")
+    for name in FORCED_CLASSES:
+        if CLASS_WORDS[name].lower() == wanted:
+            return name
+    raise ValueError(f"{text[:80]!r} is none of last-copy, cannot, unmanaged")
+
+
 CopyEngine = Literal["ollama", "vllm", "llamacpp", "llamaswap", "lmstudio", "sglang", "process"]
 """`process`: a GPU process of no engine that is asked; its `name` tells which, its `port` is 0."""
 

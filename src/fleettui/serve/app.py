@@ -16,18 +16,20 @@ from starlette.routing import Route
 
 from fleettui.fleet.own_machine import OwnMachine
 from fleettui.serve import attach_routes, event_routes, fleet_routes, plan_routes, route_routes
+from fleettui.serve.actions import ACTIONS, action_routes
+from fleettui.serve.actions import ENDPOINTS as ACTION_ENDPOINTS
 from fleettui.serve.answers import ApiError, bytes_answer, encode_document
 from fleettui.serve.door import Door
 from fleettui.serve.endpoint import Endpoint, Values
 from fleettui.serve.guard import Guard
 from fleettui.serve.http_server import GRACE_S, make_http_server
+from fleettui.serve.metrics import routes as metrics_routes
 from fleettui.serve.openapi import describe
 from fleettui.serve.stream_hub import StreamHub
 
 if TYPE_CHECKING:
-    import socket
-
     from fleettui.fleet.service import FleetService
+    from fleettui.serve.terms import Entrance
 
 
 async def answer_openapi(door: Door, request: Request, values: Values) -> Response:
@@ -37,7 +39,7 @@ async def answer_openapi(door: Door, request: Request, values: Values) -> Respon
 
 @cache
 def _description() -> bytes:
-    return encode_document(describe(ENDPOINTS)) + b"\n"
+    return encode_document(describe(ENDPOINTS, ACTIONS)) + b"\n"
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -46,6 +48,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *plan_routes.ENDPOINTS,
     *event_routes.ENDPOINTS,
     *attach_routes.ENDPOINTS,
+    *metrics_routes.ENDPOINTS,
+    *ACTION_ENDPOINTS,
     Endpoint("/api/openapi.json", "This description.", answer_openapi),
 )
 
@@ -53,11 +57,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 def make_app(door: Door) -> Guard:
     """The whole application, for any ASGI server."""
     app = Starlette(
-        routes=[Route(item.path, _handle(door, item), methods=["GET"]) for item in ENDPOINTS],
+        routes=[
+            *action_routes(door),
+            *(Route(item.path, _handle(door, item), methods=["GET"]) for item in ENDPOINTS),
+        ],
         exception_handlers={ApiError: _answer_api_error, HTTPException: _answer_http_error},
     )
     app.router.redirect_slashes = False
-    return Guard(app, door.access)
+    return Guard(app, door.access, door.audit)
 
 
 def _handle(door: Door, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -78,7 +85,8 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         told = ApiError(
             405, "method", f"{request.method} is not allowed", where=where,
-            why="this server only answers questions", hint="ask by GET", headers=error.headers,
+            why=f"this address takes {(error.headers or {}).get('Allow', 'GET')}",
+            hint="all addresses: GET /api/openapi.json", headers=error.headers,
         )  # fmt: skip
     else:
         hint = "all addresses: GET /api/openapi.json"
@@ -92,16 +100,17 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
 async def serve_fleet(
     service: FleetService,
     state_dir: str,
-    listener: socket.socket,
+    entrance: Entrance,
     when_ready: Callable[[], None],
 ) -> int:
     """Poll and answer until cancelled; then streams, requests and connections end, in that order."""
     own, hub = OwnMachine(service), StreamHub(service)
-    server = make_http_server(make_app(Door(service, state_dir, service.settings.machines_dir, own, hub)))
+    door = Door(service, state_dir, service.settings.machines_dir, own, hub, entrance.access)
+    server = make_http_server(make_app(door), entrance.tls)
     serving: asyncio.Task[None] | None = None
     try:
         await service.start()
-        serving = asyncio.create_task(server.serve(sockets=[listener]), name="http server")
+        serving = asyncio.create_task(server.serve(sockets=[*entrance.listeners]), name="http server")
         when_ready()
         await asyncio.wait([serving])
         serving.result()
@@ -112,6 +121,6 @@ async def serve_fleet(
         if serving is not None:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([serving], timeout=2 * GRACE_S + 1)
-        listener.close()
+        entrance.close()
         await own.close()
         await service.stop()

@@ -8,8 +8,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fleettui.serve.answers import encode_document
+from fleettui.serve.audit import Audit
 from fleettui.serve.metrics.exposition import Exposition
 from fleettui.serve.permission import Access
+from fleettui.serve.rates import Rate
 from fleettui.view.document import infrastructure_document
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 KEPT_S = 0.25
 """An encoded document of one snapshot is that old at most: its ages are told to a tenth of a second."""
+
+ACTIONS_PER_S, ACTIONS_AT_ONCE = 20.0, 100
+"""Of one caller."""
 
 
 class Door:
@@ -41,6 +46,8 @@ class Door:
         self.hub = hub
         self.access = Access() if access is None else access
         """Who may read and act; without one whoever reaches it reads, and nobody acts."""
+        self.audit = Audit(service.events.add)
+        self.action_rate = Rate(ACTIONS_PER_S, ACTIONS_AT_ONCE)
         self.started_at = time.time()
         self.planning = asyncio.Semaphore(1)
         """A plan of a large fleet takes a core for a while; one at a time."""

@@ -44,9 +44,15 @@ def parse_listen(text: str) -> Place:
     return Place(host, int(port))
 
 
-def open_socket(place: Place) -> socket.socket:
-    """A listening socket, on loopback alone. Raises ListenError."""
-    family, address = _resolve(place)
+def open_socket(place: Place, *, may_be_public: bool = False) -> socket.socket:
+    """A listening socket, on loopback alone unless it `may_be_public`. Raises ListenError."""
+    family, address, is_public = _resolve(place)
+    if is_public and not may_be_public:
+        raise ListenError(
+            f"{place} can be reached from other machines",
+            f"listen on loopback: --listen 127.0.0.1:{place.port}",
+            f"and from elsewhere ask through SSH: ssh -L {place.port}:127.0.0.1:{place.port} THIS-HOST",
+        )
     try:
         # With the protocol named, asyncio sends small answers at once: else each waits 40 ms for an ACK.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -66,8 +72,13 @@ def open_socket(place: Place) -> socket.socket:
     return listener
 
 
-def _resolve(place: Place) -> tuple[socket.AddressFamily, str]:
-    """The one address to bind; a name may lead to several, and all of them must be of this machine alone."""
+def is_public(place: Place) -> bool:
+    """Other machines can reach it. Raises ListenError."""
+    return _resolve(place)[2]
+
+
+def _resolve(place: Place) -> tuple[socket.AddressFamily, str, bool]:
+    """The one address to bind, and whether any of those that a name leads to is not of this machine alone."""
     try:
         found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -76,12 +87,5 @@ def _resolve(place: Place) -> tuple[socket.AddressFamily, str]:
             "write for example --listen 127.0.0.1:3038",
         ) from None
     addresses = [(family, str(address[0])) for family, _, _, _, address in found]
-    for _, address in addresses:
-        if not ipaddress.ip_address(address.partition("%")[0]).is_loopback:
-            raise ListenError(
-                f"{place} can be reached from other machines, and this server cannot know yet who asks: "
-                "a token for readers is not built",
-                f"listen on loopback: --listen 127.0.0.1:{place.port}",
-                f"and from elsewhere ask through SSH: ssh -L {place.port}:127.0.0.1:{place.port} THIS-HOST",
-            )
-    return addresses[0]
+    beyond = any(not ipaddress.ip_address(text.partition("%")[0]).is_loopback for _, text in addresses)
+    return (*addresses[0], beyond)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fleettui.fleet.trust_words import operator_name
@@ -26,6 +26,7 @@ PEER = "peer_uid"
 _CALLER = "caller"
 ACTIONS_OFF = "actions are off: the server was started without --allow-actions"
 NO_TOKEN = "it takes a bearer token (--token-file) or the server's Unix socket (--socket)"  # noqa: S105 - words
+WRONG_TOKEN = "wrong_token"  # noqa: S105 - a code
 READS_ONLY = "this token only allows reading"
 
 
@@ -41,6 +42,8 @@ class Caller:
     """Why it may not act; empty where it may."""
     is_known: bool = True
     """It has proven who it is: by a token, or at the Unix socket."""
+    address: str = ""
+    """Where the request comes from; empty: not from the network."""
 
     def check_acting(self, where: str) -> None:
         """Raises ApiError, 401 or 403, unless it may change something."""
@@ -88,39 +91,52 @@ class Access:
     """What a server allows, and to whom."""
 
     def __init__(
-        self, tokens: TokenBook | None = None, *, allows_actions: bool = False, is_reading_open: bool = True
+        self,
+        tokens: TokenBook | None = None,
+        *,
+        allows_actions: bool = False,
+        is_reading_open: bool = True,
+        host_names: Iterable[str] = (),
     ) -> None:
-        """`is_reading_open`: whoever reaches it by TCP may read, as on loopback."""
+        """`is_reading_open`: whoever reaches it by TCP may read, as on loopback. `host_names`: names by which
+        it may be asked there, beside its address and those of loopback."""
         self.tokens = tokens
         self.allows_actions = allows_actions
         self.is_reading_open = is_reading_open
+        self.host_names = frozenset(name.lower() for name in host_names)
 
     def identify(self, scope: Mapping[str, Any]) -> Caller:
         """Who asks. Raises ApiError, 401, for a token that is none: it must not count as nobody's."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         uid: int | None = scope["state"].get(PEER)
         if given and self.tokens:  # without tokens such a header is a habit of the client
-            return self._bearer(given, scope["path"][:200])
+            return self._bearer(given, scope)
         if uid is not None and uid in (0, os.geteuid()):  # its mode says the same
             return self._known(f"server: {_user_name(uid)} (uid {uid})", may_act=True)
-        client = scope.get("client")
-        name = f"server: somebody at {client[0] if client else 'an unknown address'}"
+        address = _address_of(scope)
+        name = f"server: somebody at {address or 'an unknown address'}"
         why_not = NO_TOKEN if self.allows_actions else ACTIONS_OFF
-        return Caller(name, self.is_reading_open and uid is None, False, why_not, is_known=False)
+        may_read = self.is_reading_open and uid is None
+        return Caller(name, may_read, False, why_not, is_known=False, address=address)
 
-    def _bearer(self, given: list[bytes], where: str) -> Caller:
+    def _bearer(self, given: list[bytes], scope: Mapping[str, Any]) -> Caller:
         scheme, _, token = given[0].decode("latin-1").partition(" ")
         file = None
         if len(given) == 1 and scheme.lower() == "bearer" and self.tokens:
             file = self.tokens.find(token.strip(" "))
         if file is None:
             what, why = "the Authorization header is refused", "it has no token of this server"
-            raise ask_for_token(what, where, why, "wrong_token")
-        return self._known(f"server: token {file.name}", may_act=file.may_act)
+            raise ask_for_token(what, scope["path"][:200], why, WRONG_TOKEN)
+        return self._known(f"server: token {file.name}", _address_of(scope), may_act=file.may_act)
 
-    def _known(self, name: str, *, may_act: bool) -> Caller:
+    def _known(self, name: str, address: str = "", *, may_act: bool) -> Caller:
         why_not = ACTIONS_OFF if not self.allows_actions else "" if may_act else READS_ONLY
-        return Caller(name, True, not why_not, why_not)
+        return Caller(name, True, not why_not, why_not, address=address)
+
+
+def _address_of(scope: Mapping[str, Any]) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _user_name(uid: int) -> str:

@@ -43,7 +43,13 @@ _NEXT = {
 async def answer_route(door: Door, request: Request, values: Values) -> Response:
     """Decided on the newest snapshot, with the leases of others in view."""
     began = time.perf_counter()
-    query = RouteQuery(
+    decision = await decide_now(door, query_of(values))
+    return await asyncio.to_thread(answer_decision, decision, began, None, values["format"])
+
+
+def query_of(values: Values) -> RouteQuery:
+    """What was asked for."""
+    return RouteQuery(
         model=values["model"],
         min_free_vram_mib=values["min_free_vram"],
         free_scope=values["free_scope"],
@@ -53,20 +59,22 @@ async def answer_route(door: Door, request: Request, values: Values) -> Response
         tags=values["tag"],
         exclude=values["exclude"],
         max_age_s=values["max_age"],
-        top=values["top"],
+        top=values.get("top", 1),
         allow_pull=values["allow_pull"],
         sticky=values["sticky"],
         takes_lease=not values["no_lease"],
     )
-    decision = await decide_now(door, query)
-    return await asyncio.to_thread(_answer, decision, values["format"], began)
 
 
-def _answer(decision: RouteDecision, form: str, began: float) -> Response:
+def answer_decision(
+    decision: RouteDecision, began: float, lease: dict[str, Any] | None = None, form: str = "json"
+) -> Response:
+    """The status is its exit code's; `began` by `time.perf_counter`, `lease` as it was taken."""
     status = STATUS_OF_EXIT[decision.exit_code]
     if status == 200 and form != "json":
         return PlainTextResponse(format_answer(decision, form) + "\n")
-    document: dict[str, Any] = route_document(decision, took_ms=(time.perf_counter() - began) * 1000.0)
+    took_ms = (time.perf_counter() - began) * 1000.0
+    document: dict[str, Any] = route_document(decision, took_ms=took_ms, lease=lease)
     if status != 200:
         document["error"] = _error(decision)
     return json_answer(document, status, {"retry-after": "2"} if status == 503 else None)
@@ -90,7 +98,7 @@ def _read_model(text: str) -> str:
 
 
 _NO_POLL = "this server polls by itself at its own pace; nothing is asked for one answer"
-_NO_CHANGE = "a GET changes nothing; use `fleettui route` on this machine"
+_NO_CHANGE = "a GET changes nothing: POST /api/leases, or `fleettui route` on this machine"
 
 ENDPOINTS = (
     Endpoint(
