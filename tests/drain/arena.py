@@ -166,15 +166,17 @@ class Arena:
 
     def wait_for(self, step: str, run: Run) -> None:
         """Until that step is in the journal."""
-        self._wait_during(run, lambda: step in self.steps(), step)
+        self.wait_during(run, lambda: step in self.steps(), step)
 
     def wait_for_load(self, name: str, run: Run) -> None:
         """Until its Ollama loads something."""
-        self._wait_during(
+        self.wait_during(
             run, lambda: bool(self.fleet.command(f"state {name}")["loading"]), f"a load on {name}"
         )
 
-    def _wait_during(self, run: Run, is_met: Callable[[], bool], what: str) -> None:
+    def wait_during(self, run: Run, is_met: Callable[[], bool], what: str) -> None:
+        """Until that is so, while the program runs."""
+
         def is_there() -> bool:
             is_over = run.process.poll() is not None
             if is_met():

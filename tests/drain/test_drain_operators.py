@@ -99,8 +99,8 @@ def drain_two_machines_at_once(arena: Arena, source: str, first: str, second: st
 
 def drain_one_machine_after_the_other(arena: Arena, source: str, first: str, second: str) -> None:
     """`--serial 1`: work on the second begins when the first has ended."""
-    arena.load(source, SMALL)
-    arena.load(first, SECOND)
+    arena.load(source, SMALL, context=4096)
+    arena.load(first, SECOND, context=4096)
     arena.install(second, SMALL, SECOND)
     drain = arena.drain(source, first, options=["--serial", "1"])
     assert drain.wait() == 0, arena.told(drain)
@@ -113,15 +113,34 @@ def drain_one_machine_after_the_other(arena: Arena, source: str, first: str, sec
     assert arena.loaded(second) == {SMALL, SECOND}
 
 
+def drain_two_operators_load_on_one_target(arena: Arena, source: str, first: str, second: str) -> None:
+    """Each empties another machine: the second load begins when the first stands, and tells what for."""
+    arena.load(source, SMALL, context=4096)
+    arena.load(first, EMBEDDING)
+    arena.install(second, SMALL, EMBEDDING)
+    arena.fleet.command(f"disk {second} 0.001")
+    mia = arena.drain(source, options=["--to", second])
+    arena.wait_for_load(second, mia)
+    jonas = arena.drain(first, options=["--to", second])
+    waits = f"(process {mia.process.pid}) loads on {second}"
+    told = f"SELECT payload FROM drain_copies WHERE machine = '{first}'"  # noqa: S608 - a test's
+    arena.wait_during(jonas, lambda: any(waits in row[0] for row in arena.rows(told)), "the second waits")
+    arena.fleet.command(f"disk {second} 10")
+    arena.fleet.command(f"hurry {second}")
+    assert (mia.wait(), jonas.wait()) == (0, 0), arena.told(mia) + arena.told(jonas)
+    steps = [entry[:2] for entry in arena.journal() if entry[0] in ("load", "loaded")]
+    assert steps == [("load", SMALL), ("loaded", SMALL), ("load", EMBEDDING), ("loaded", EMBEDDING)]
+
+
 def drain_with_the_context_of_the_source(arena: Arena, source: str, first: str) -> None:
     """`--keep-context`: the load names it."""
-    arena.load(source, SMALL, context=12_288)
+    arena.load(source, SMALL, context=6144)
     arena.install(first, SMALL)
     drain = arena.drain(source, options=["--keep-context"])
     assert drain.wait() == 0, arena.told(drain)
-    assert arena.copy_on(first, SMALL)["context_length"] == 12_288
+    assert arena.copy_on(first, SMALL)["context_length"] == 6144
     (call,) = arena.rows("SELECT call FROM drain_journal WHERE step = 'load'")
-    assert '"num_ctx": 12288' in call[0]
+    assert '"num_ctx": 6144' in call[0]
 
 
 def drain_undrained_everything_is_brought_back(arena: Arena, source: str, first: str) -> None:

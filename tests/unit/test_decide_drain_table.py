@@ -27,6 +27,7 @@ from fleettui.decide.knowledge import NOTHING_KNOWN, RouteKnowledge
 from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.drain import DrainOptions, DrainPlan, PlannedCopy
 from fleettui.model.gpu import CardCondition, GpuCondition, GpuReading
+from fleettui.model.lease import Lease
 from fleettui.model.machine import EngineEndpoint
 from fleettui.model.ollama_settings import OllamaSettings
 from fleettui.model.readings import CopyUse, EngineTraits, InstalledModel, LoadedModel, SystemReading
@@ -183,6 +184,24 @@ def test_no_room_is_given_away_twice() -> None:
     made = plan(host("ada", copy_of(gib=14), copy_of(LLAMA, gib=14)), host("bora", disk=[QWEN, LLAMA]))
     assert [line.drain_class for line in made.copies] == ["move", "last_copy"]
     assert made.copies[1].rejected[0].text == f"no_fit 9.5 < 14.5 GiB; {LLAMA} has to stay"
+
+
+def test_room_that_somebody_holds_for_the_very_copy_is_its_own() -> None:
+    """A worker that died while it loaded leaves its lease behind."""
+    ada, bora = host("ada", copy_of()), host("bora", disk=[QWEN])
+
+    def known(model: str, digest: str | None = None) -> RouteKnowledge:
+        lease = Lease("x", "bora", 11434, "ollama", model, "cold", NOW, NOW + 60, 20 << 10, 0, digest)
+        return replace(NOTHING_KNOWN, leases=(lease,))
+
+    assert only(plan(ada, bora, known=known(QWEN))).drain_class == "move"
+    other_tag = known("qwen:latest", str(ada.loaded[0].digest))
+    assert only(plan(ada, bora, known=other_tag)).drain_class == "move"
+    assert only(plan(ada, bora, known=known("phi4:14b"))).drain_class != "move", "that takes the room"
+    fleet, copy = make_fleet(ada, bora), only(plan(ada, bora)).copy
+    for model, wanted in ((QWEN, True), ("phi4:14b", False)):
+        line = plan_copy(fleet, copy, known(model), DrainOptions(), NOW)
+        assert (line.drain_class == "move") is wanted
 
 
 def test_the_machine_with_most_room_afterwards_then_the_name_decides() -> None:

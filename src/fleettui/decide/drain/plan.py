@@ -43,6 +43,7 @@ def plan_drains(
     snapshots = [snapshot for name in dict.fromkeys(sources) if (snapshot := fleet.find(name)) is not None]
     names = [snapshot.machine.name for snapshot in snapshots]
     found = [item for snapshot in snapshots for item in find_copies(snapshot)]
+    knowledge = _without_leases_on([item.copy for item in found], knowledge)
     planner = _Planner(fleet, frozenset(names), knowledge, options, now)
     lines, seconds, is_exact = planner.plan(found)
     evicted = evicted_last(fleet, lines, frozenset(names))
@@ -91,11 +92,21 @@ def plan_copy(
     snapshot = fleet.find(copy.machine)
     if snapshot is None:
         return PlannedCopy(copy, "unmanaged", f"{copy.machine} is not declared any more")
+    knowledge = _without_leases_on([copy], knowledge)
     knowledge = replace(knowledge, leases=(*knowledge.leases, *held))
     planner = _Planner(fleet, frozenset({copy.machine}), knowledge, options, now, not_on)
     planner.kept = _copies_relied_on(fleet, relied_on)
     lines, _, _ = planner.plan([find_copy(snapshot, copy)])
     return lines[0]
+
+
+def _without_leases_on(copies: Sequence[SourceCopy], knowledge: RouteKnowledge) -> RouteKnowledge:
+    """Whoever was sent somewhere to load one of these, or loads it there, takes the very room that it needs
+    there: a worker that died a moment ago, too."""
+    names = {canonical_name(copy.name) for copy in copies}
+    digests = {copy.digest for copy in copies}
+    leases = [item for item in knowledge.leases if item.model not in names and item.digest not in digests]
+    return replace(knowledge, leases=tuple(leases))
 
 
 def _copies_relied_on(fleet: FleetSnapshot, lines: Iterable[PlannedCopy]) -> set[tuple[str, int, str]]:
