@@ -37,10 +37,9 @@ needs_prometheus = pytest.mark.skipif(
 )
 
 
-def block(language: str) -> str:
-    """The one fenced block of that language on the page."""
-    (text,) = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    return str(text)
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of that language on the page."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def dashboard_queries() -> list[str]:
@@ -186,8 +185,10 @@ def test_the_example_alerts_alarm_for_what_they_should(tmp_path: Path) -> None:
     assert f"{RULES.read_text().count('- alert:')} rules found" in promtool("check", "rules", str(RULES))
     promtool("test", "rules", str(ROOT / "tests" / "fixtures" / "prometheus" / "alerts.yml"))
     shutil.copy(RULES, tmp_path)
-    (tmp_path / "prometheus.yml").write_text(block("yaml"))
-    promtool("check", "config", "prometheus.yml", folder=tmp_path)
+    (tmp_path / "fleettui.token").touch()
+    for text in blocks("yaml"):
+        (tmp_path / "prometheus.yml").write_text(text)
+        promtool("check", "config", "prometheus.yml", folder=tmp_path)
 
 
 def test_each_alert_waits_and_none_is_about_a_machine_out_of_service() -> None:
@@ -228,13 +229,17 @@ def test_the_dashboard_leaves_the_data_source_to_who_imports_it() -> None:
 
 
 class Prometheus:
-    """Scrapes servers, on a port of its own choice."""
+    """Scrapes two servers, one of them with a token, on a port of its own choice."""
 
-    def __init__(self, folder: Path, *targets: str) -> None:
+    def __init__(self, folder: Path, near: Served, far: Served, token: Path) -> None:
         self.log = folder / "log"
         shutil.copy(RULES, folder)
-        text = block("yaml").replace('"127.0.0.1:3038"', ", ".join(f'"{target}"' for target in targets))
+        shutil.copy(token, folder / "fleettui.token")
+        text, more = blocks("yaml")
+        text = text.replace("127.0.0.1:3038", f"127.0.0.1:{near.port}")
         text = text.replace("scrape_interval: 15s", "scrape_interval: 1s\n  evaluation_interval: 1s")
+        more = more.replace("jump.example:3038", f"127.0.0.1:{far.port}").replace("https", "http")
+        text += more.partition("scrape_configs:\n")[2].replace("job_name: fleettui", "job_name: far")
         (folder / "prometheus.yml").write_text(text)
         with self.log.open("w") as stream:
             self.process = subprocess.Popen(
@@ -269,23 +274,34 @@ class Prometheus:
 
 
 @pytest.fixture(scope="module")
-def moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server over a machine whose time goes on: on the frozen fleet no CPU has a share."""
+def token(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("token") / "prometheus.token"
+    path.write_text("A1b2C3d4e5F6g7H8" * 3 + "\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture(scope="module")
+def moving(token: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that takes a token. Time goes on there: on the frozen fleet no CPU has a share."""
     log = tmp_path_factory.mktemp("moving") / "stderr"
-    with DemoFleet(machines=1, seed=3) as fleet, Served(log, fleet.environment) as served:
+    options = ("--read-token-file", str(token), "--without-tls")
+    with (
+        DemoFleet(machines=1, seed=3) as fleet,
+        Served(log, fleet.environment, *options, listen="0.0.0.0:0") as served,
+    ):
         yield served
 
 
 @pytest.fixture(scope="module")
 def prometheus(
-    served: Served, moving: Served, tmp_path_factory: pytest.TempPathFactory
+    served: Served, moving: Served, token: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
-    targets = [f"127.0.0.1:{server.port}" for server in (served, moving)]
-    running = Prometheus(tmp_path_factory.mktemp("prometheus"), *targets)
+    running = Prometheus(tmp_path_factory.mktemp("prometheus"), served, moving, token)
     try:
         running.wait_until_it_listens()
         wait_for(
-            lambda: [value for _, value in running.query('up{job="fleettui"}')] == [1.0, 1.0],
+            lambda: [value for _, value in running.query("up")] == [1.0, 1.0],
             lambda: running.ask("targets"),
         )
         yield running
@@ -314,9 +330,18 @@ def test_prometheus_has_the_numbers_of_the_api(served: Served, prometheus: Prome
     assert metadata["fleettui_gpu_memory_free_bytes"][0]["unit"] == "bytes"
 
 
+def test_beyond_loopback_metrics_take_a_token(moving: Served, token: Path) -> None:
+    assert moving.ask("/metrics").status == 401
+    told = moving.ask("/metrics", headers={"Authorization": f"Bearer {token.read_text().strip()}"})
+    assert (told.status, b"fleettui_machine_up" in told.body) == (200, True)
+
+
 @needs_prometheus
 def test_every_query_of_the_dashboard_and_of_the_page_has_data(prometheus: Prometheus) -> None:
-    queries = [*map(filled, dashboard_queries()), *re.findall(r"^[^#\n].*", block("promql"), re.MULTILINE)]
+    queries = [
+        *map(filled, dashboard_queries()),
+        *re.findall(r"^[^#\n].*", blocks("promql")[0], re.MULTILINE),
+    ]
     assert len(queries) > 30
 
     def empty() -> list[str]:
