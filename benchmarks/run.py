@@ -1,7 +1,7 @@
 """Run all benchmarks and print one table, each figure beside its goal.
 
-    python benchmarks/run.py [route] [decide] [placement] [drain] [connect] [collector] [steady] [paint]
-        [keys] [slow]
+    python benchmarks/run.py [route] [decide] [placement] [drain] [metrics] [connect] [collector] [steady]
+        [paint] [keys] [slow]
 
 About 8 minutes on a quiet machine with two cores. Exit code 1 when a benchmark could not run; a missed goal
 is said in the table and fails nothing, since a busy machine misses goals too.
@@ -20,7 +20,10 @@ from pathlib import Path
 from measure import Report, environment_lines, load_report, table_lines
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("route", "decide", "placement", "drain", "connect", "collector", "steady", "paint", "keys", "slow")
+NAMES = (
+    "route", "decide", "placement", "drain", "metrics", "connect", "collector", "steady", "paint", "keys",
+    "slow",
+)  # fmt: skip
 
 
 def run_one(name: str, folder: Path) -> Report | None:

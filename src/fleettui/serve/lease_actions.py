@@ -41,6 +41,7 @@ async def take_lease(door: Door, caller: Caller, name: str, values: Values) -> R
         found = await asyncio.to_thread(_lease, door, fleet, query, values["hold"], caller.name)
     except StoreError as error:
         raise _no_state(error) from None
+    door.decisions[found.decision.exit_code] += 1
     lease = found.lease
     told = None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
     return answer_decision(found.decision, began, told)
