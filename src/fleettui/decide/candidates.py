@@ -287,7 +287,7 @@ def less(have: int, want: int) -> str:
 def engine_address(machine: Machine, engine: EngineReading) -> tuple[str, int, str]:
     """(host, port, base URL) under which a caller reaches the engine."""
     for endpoint in machine.engines:
-        if endpoint.kind == engine.kind and endpoint.port == engine.port and endpoint.url:
+        if endpoint.url and endpoint.port == engine.port and endpoint.kind == engine.kind:
             host, port = _split_url(endpoint.url, endpoint.port)
             return host, port, endpoint.url.rstrip("/")
     host = machine.hostname

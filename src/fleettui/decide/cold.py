@@ -64,20 +64,21 @@ class ColdJudge:
 
     def judge(self, options: list[Option]) -> list[Verdict]:
         """Each step takes all of them before the next begins, which is quicker than one by one."""
+        files = [self._file_of(match) for _, match, _ in options]
         works = [self._work_on(snapshot, match.engine) for snapshot, match, _ in options]
         plans = [
-            self._planner.plan(snapshot, match.engine, self._file_of(match), free, is_busy=bool(busy))
-            for (snapshot, match, free), busy in zip(options, works, strict=True)
+            self._planner.plan(snapshot, match.engine, file, free, bool(busy))
+            for (snapshot, match, free), file, busy in zip(options, files, works, strict=True)
         ]
         verdicts = [
-            self._judge(snapshot, match, free, busy, plan)
-            for (snapshot, match, free), busy, plan in zip(options, works, plans, strict=True)
+            self._judge(snapshot, match.engine, file.size_bytes, free, busy, plan)
+            for (snapshot, match, free), file, busy, plan in zip(options, files, works, plans, strict=True)
         ]
         if not self._inquiry.query.allow_pull:
             return verdicts
         return [
-            self._as_pull(match, verdict) if match.installed is None else verdict
-            for (_, match, _), verdict in zip(options, verdicts, strict=True)
+            self._as_pull(file.size_bytes, verdict) if match.installed is None else verdict
+            for (_, match, _), file, verdict in zip(options, files, verdicts, strict=True)
         ]
 
     def _work_on(self, snapshot: MachineSnapshot, engine: EngineReading) -> tuple[str, ...]:
@@ -88,14 +89,14 @@ class ColdJudge:
     def _judge(
         self,
         snapshot: MachineSnapshot,
-        match: Match,
+        engine: EngineReading,
+        size_bytes: Maybe[int],
         free: FreeVram,
         busy: tuple[str, ...],
         plan: Maybe[LoadPlan],
     ) -> Verdict:
         """X of `--min-free-vram` is compared with free - need; with the sum where it spans cards."""
-        engine, query, size_bytes = match.engine, self._inquiry.query, self._file_of(match).size_bytes
-        rejections = []
+        query, rejections = self._inquiry.query, []
         if busy and query.avoid_busy:
             rejections.append(Rejection("busy", f"busy: {', '.join(busy)}"))
         if type(free.best_mib) is Unknown or type(free.sum_mib) is Unknown:
@@ -150,9 +151,8 @@ class ColdJudge:
             reason += f", no room for that: needs {gib(told.mib)} GiB = {told.basis}"
         return Verdict(TIER_RELOAD, reason, (), eta, told, evicts, cost, plan.gpus), reason
 
-    def _as_pull(self, match: Match, verdict: Verdict) -> Verdict:
+    def _as_pull(self, size_bytes: Maybe[int], verdict: Verdict) -> Verdict:
         """The model has to be fetched first; what is known of it comes from machines that have it."""
-        size_bytes = self._file_of(match).size_bytes
         size = "size not known" if isinstance(size_bytes, Unknown) else f"{size_bytes / 1e9:.1f} GB"
         then = verdict.why
         if isinstance(then, LoadPlan):

@@ -156,14 +156,13 @@ class LoadPlanner:
         engine: EngineReading,
         installed: InstalledModel,
         free: FreeVram,
-        *,
         is_busy: bool,
     ) -> Maybe[LoadPlan]:
         """The plan for a cold copy; Unknown where nobody knows what the model takes.
 
         `is_busy`: something on the engine shows signs of work.
         """
-        basis = self._basis_of(snapshot, engine, installed)
+        basis = self._basis_of(snapshot, engine, installed.digest, installed.size_bytes)
         need = basis.need
         if type(need) is Unknown:
             return need
@@ -191,9 +190,7 @@ class LoadPlanner:
         self, snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel, file_bytes: Maybe[int]
     ) -> Maybe[LoadPlan]:
         """The plan for a copy that is loaded anew for the asked context; it goes first, and is no victim."""
-        use = find_ollama_use(snapshot, engine.port, self._inquiry.query.context)
-        facts = self._needs.facts_of(copy.digest, file_bytes, self._inquiry.asked.model)
-        need = self._needs.find(facts, use.use)
+        need = self._basis_of(snapshot, engine, copy.digest, file_bytes).need
         if isinstance(need, Unknown):
             return need
         others = [other for other in _copies_on(engine)[1] if other is not copy]
@@ -203,16 +200,17 @@ class LoadPlanner:
         return LoadPlan(verdict, need, gpus, tuple(idle[1:count]), (), rest)
 
     def _basis_of(
-        self, snapshot: MachineSnapshot, engine: EngineReading, installed: InstalledModel
+        self, snapshot: MachineSnapshot, engine: EngineReading, digest: Maybe[str], size_bytes: Maybe[int]
     ) -> _Basis:
         """How it would be loaded, what that takes, what Ollama predicts: alike on machines that are alike."""
         context = self._inquiry.query.context
-        settings = None if snapshot.system is None else settings_of(snapshot, engine.port)
+        told = None if snapshot.system is None else settings_of(snapshot, engine.port)
+        settings = None if told is None else told.load_values
         total = _total_mib(snapshot) if context is None else None
-        key = (installed.digest, installed.size_bytes, engine.kind, settings, total)
+        key = (digest, size_bytes, engine.kind, settings, total)
         basis = self._bases.get(key)
         if basis is None:
-            facts = self._needs.facts_of(installed.digest, installed.size_bytes, self._inquiry.asked.model)
+            facts = self._needs.facts_of(digest, size_bytes, self._inquiry.asked.model)
             if engine.kind == "ollama":
                 use = find_ollama_use(snapshot, engine.port, context, facts.shape)
             else:

@@ -133,22 +133,21 @@ _NOT_COUNTED = Unknown("not counted lately")
 
 def count_others(snapshot: MachineSnapshot, engine: EngineReading, now: float) -> Maybe[int]:
     """Connections to the engine's port that are not our own."""
-    if snapshot.sockets is None or _is_elsewhere(snapshot, engine):
+    sockets, status = snapshot.sockets, snapshot.sources.get("sockets")
+    if sockets is None or status is None or status.read_at is None:
         return _NOT_COUNTED
-    status = snapshot.sources.get("sockets")
-    age_s = None if status is None else status.age_s(now)
-    if age_s is None or age_s > SOCKETS_MAX_AGE_S:
+    if now - status.read_at > SOCKETS_MAX_AGE_S or _is_elsewhere(snapshot, engine):
         return _NOT_COUNTED
-    port = snapshot.sockets.find(engine.port)
+    port = sockets.find(engine.port)
     return _NOT_COUNTED if port is None else max(0, port.connections - port.ours)
 
 
 def _is_elsewhere(snapshot: MachineSnapshot, engine: EngineReading) -> bool:
     """The file gives it a URL: the machine's own port of that number may be another's."""
-    return any(
-        endpoint.kind == engine.kind and endpoint.port == engine.port and endpoint.url is not None
-        for endpoint in snapshot.machine.engines
-    )
+    for endpoint in snapshot.machine.engines:
+        if endpoint.url is not None and endpoint.port == engine.port and endpoint.kind == engine.kind:
+            return True
+    return False
 
 
 def _copies(engine: EngineReading, copy: LoadedModel | None) -> tuple[LoadedModel, ...]:

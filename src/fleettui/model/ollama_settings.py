@@ -31,3 +31,16 @@ class OllamaSettings:
     """OLLAMA_MAX_LOADED_MODELS; the default is 3 for each GPU."""
     keep_alive: Maybe[str] = NOT_SET
     """OLLAMA_KEEP_ALIVE as it is written; the default is 5m."""
+
+    @property
+    def load_values(self) -> tuple[object, ...]:
+        """What decides how a model is loaded, None where it is not set; equal ones load it alike."""
+        parallel, cache_type, context, kept = self.parallel, self.cache_type, self.context, self.max_loaded
+        return (
+            None if type(parallel) is Unknown else parallel,
+            None if type(cache_type) is Unknown else cache_type,
+            None if type(context) is Unknown else context,
+            None if type(kept) is Unknown else kept,
+            self.flash_attention,
+            self.spreads,
+        )

@@ -30,7 +30,10 @@ class SocketsReading:
 
     def find(self, port: int) -> ListeningPort | None:
         """That port; None where nothing listens on it, or it was cut."""
-        return next((item for item in self.listening if item.port == port), None)
+        for item in self.listening:
+            if item.port == port:
+                return item
+        return None
 
 
 @dataclass(frozen=True, slots=True)
