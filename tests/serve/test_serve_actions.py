@@ -308,7 +308,7 @@ def test_a_machine_that_nobody_knows(acting: Acting, word: str) -> None:
     [
         (b"", 400), (b"{}", 400), (b"[]", 400), (b"on", 400), (b'"on"', 400), (b'{"on": "true"}', 400),
         (b'{"on": 1}', 400), (b'{"on": null}', 400), (b'{"on": true, "on": false}', 400),
-        (b'{"on": true, "reson": "x"}', 400), (b'{"on": true, "reason": 5}', 400),
+        (b'{"on": true, "because": "x"}', 400), (b'{"on": true, "reason": 5}', 400),
         (b'{"on": true, "reason": ["x"]}', 400), (b'{"on": true, "until": "never"}', 400),
         (b'{"on": true, "reason": "a\\u001b[31m"}', 400), (b'{"on": false, "reason": "x"}', 400),
         (b'{"on": true, "until": NaN}', 400), (b"\xff\xfe", 400), (b"[" * 30_000, 400),
