@@ -23,6 +23,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from served import SRC, Served
 
+from fleettui.model.event import Event
+from fleettui.serve.answers import ApiError
+from fleettui.serve.audit import Audit
 from fleettui.serve.listening import ListenError, Place
 from fleettui.serve.rates import KEPT_KEYS, Rate, client_key
 from fleettui.serve.terms import Entrance, Terms
@@ -123,6 +126,19 @@ def test_rates() -> None:
     for number in range(2 * KEPT_KEYS):
         rate.take(str(number))
     assert len(rate._left) == KEPT_KEYS
+
+
+def test_refusals_are_told_now_and_then() -> None:
+    told: list[Event] = []
+    audit = Audit(told.append, clock=lambda: 1000.0)
+    error = ApiError(401, "wrong_token", "refused", why="it has no token of this server\x1b[31m\n")
+    for number in range(500):
+        audit.note_refusal(f"server: somebody at 10.0.0.{number}", f"10.0.0.{number}", "a wrong token", error)
+    assert 20 <= len(told) < 100
+    assert all(event.text.isprintable() and event.machine == "" for event in told)
+    audit.note("server: token ops", "ada", "maintenance on", 200, reason="x" * 5000)
+    assert len(told[-1].text) <= 500, "what is done is always told"
+    assert told[-1].by == "server: token ops"
 
 
 @pytest.mark.parametrize(

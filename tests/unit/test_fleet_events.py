@@ -282,6 +282,21 @@ def test_of_two_writers_one_writes_and_the_other_goes_on(tmp_path: Path) -> None
     first.close(NOW + 23)
 
 
+def test_what_only_one_process_knows_it_stores_whoever_writes(tmp_path: Path) -> None:
+    first = EventKeeper(str(tmp_path), FLEET, "dashboard")
+    second = EventKeeper(str(tmp_path), FLEET, "serve")
+    first.write([], NOW + 1)
+    asked = Event(NOW + 0.5, "ada", "action", "note", "asked", subject="asked")
+    seen = Event(NOW + 0.5, "ada", "loaded", "note", "seen by both", subject="seen")
+    second.write([asked, seen], NOW + 2)
+    assert stored(tmp_path) == ["asked"]
+    second.write([replace(asked, count=2, last_at=NOW + 3)], NOW + 3)
+    first.close(NOW + 4)
+    second.write([], NOW + 5)
+    assert stored(tmp_path) == ["asked"], "the other one told of what both saw"
+    second.close(NOW + 6)
+
+
 def test_a_file_that_cannot_be_written_is_told_and_nothing_is_lost_meanwhile(tmp_path: Path) -> None:
     blocked = tmp_path / "state"
     blocked.write_text("a file where the folder should be")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 from argparse import Namespace
+from contextlib import suppress
 from importlib.util import find_spec
 
 from fleettui.cli import diagnostics
@@ -14,6 +16,7 @@ from fleettui.cli.serving import make_service, run_serving
 from fleettui.view.text import clean
 
 LIBRARIES = ("starlette", "uvicorn", "prometheus_client")
+FILES = 4096
 
 
 def serve_command(arguments: Namespace) -> int:
@@ -24,6 +27,7 @@ def serve_command(arguments: Namespace) -> int:
     if folders.is_readonly and arguments.allow_actions:
         raise CommandError("--readonly (or `readonly:` of the settings) refuses --allow-actions")
     _check_libraries()
+    _allow_files()
     from fleettui.cli.polling import report_problems
     from fleettui.serve.app import serve_fleet
     from fleettui.serve.listening import ListenError
@@ -57,6 +61,15 @@ def serve_command(arguments: Namespace) -> int:
         entrance.close()
         if service.drains is not None:
             tell_left_drains(service.snapshot)
+
+
+def _allow_files() -> None:
+    """Clients and machines take a file each; many systems begin with 1,024, which clients alone could take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _make_token(path: str) -> int:
