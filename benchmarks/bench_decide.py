@@ -8,11 +8,21 @@ from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.routing import decide_route
 from fleettui.model.gpu import GpuCard, GpuReading
 from fleettui.model.lease import Lease
-from fleettui.model.machine import DeclaredGpu, Machine
+from fleettui.model.machine import DeclaredGpu, EngineEndpoint, Machine
 from fleettui.model.model_shape import AttentionShape, ModelShape, TensorSums
-from fleettui.model.readings import CopyUse, EngineReading, InstalledModel, LoadedModel, MemoryReading
+from fleettui.model.ollama_settings import OllamaSettings
+from fleettui.model.readings import (
+    CopyPlace,
+    CopyUse,
+    EngineReading,
+    InstalledModel,
+    LoadedModel,
+    MemoryReading,
+    SystemReading,
+)
 from fleettui.model.route import RouteQuery
 from fleettui.model.snapshot import FleetSnapshot, LinkStatus, MachineSnapshot, SourceStatus
+from fleettui.model.sockets import ListeningPort, SocketsReading
 from measure import Report
 
 NOW = 1_800_000_000.0
@@ -32,9 +42,10 @@ def digest_of(name: str) -> str:
 
 
 def make_machine(number: int, kind: str) -> MachineSnapshot:
-    """A machine of two cards with twenty models on its disk, one of them loaded."""
+    """A machine of two cards with twenty models on its disk, one of them loaded, and what a poll reads."""
     name = f"gpu{number}"
-    machine = Machine(name, "gpu-host", f"{name}.lan", gpus=(DeclaredGpu("RTX 6000", 48.0),) * CARDS)
+    gpus, engines = (DeclaredGpu("RTX 6000", 48.0),) * CARDS, (EngineEndpoint("ollama", 11434),)
+    machine = Machine(name, "gpu-host", f"{name}.lan", gpus=gpus, engines=engines)
     if kind == "offline":
         return MachineSnapshot(machine, link=LinkStatus("failed", error="no answer on port 22 (timeout)"))
     free_gib = {"resident": 4, "fits": 44, "evicts": 14}.get(kind, 6)
@@ -68,8 +79,11 @@ def make_machine(number: int, kind: str) -> MachineSnapshot:
         link=LinkStatus("up"),
         gpu=GpuReading(tuple(cards)),
         memory=MemoryReading(256 << 20, 200 << 20),
+        sockets=SocketsReading((ListeningPort(22, False), ListeningPort(11434, True, 1, 1))),
+        system=SystemReading(ollama=OllamaSettings()),
         engines=(engine,),
-        sources=dict.fromkeys(("gpu", "memory", "ollama"), status),
+        places=(CopyPlace(11434, loaded, (0, 1)),),
+        sources=dict.fromkeys(("gpu", "memory", "sockets", "ollama"), status),
         health="healthy",
         last_seen=NOW - 0.5,
     )

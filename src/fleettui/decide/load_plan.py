@@ -30,6 +30,8 @@ _ON_CARDS = _AS_IT_IS | {"evictions"}
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     _Placing = tuple[FitVerdict, tuple[int, ...], int, int]
     """(verdict, cards, how many idle copies go, bytes in main memory)."""
 
@@ -76,20 +78,18 @@ def place_on_cards(free: FreeVram, idle: list[int], need: ModelNeed) -> _Placing
     summed = known_or(free.sum_mib, 0) * MIB
     if summed + sum(idle) < wanted:
         return None
-    best = joined[0] if joined else None
-    if alone and (best is None or alone[0] > best):
-        best = alone[0]
-    if best is not None and best[0] >= wanted:
-        return "one_gpu", (-best[1],), 0, 0
+    cards = joined + alone
+    if cards and max(cards)[0] >= wanted:
+        return "one_gpu", (-max(cards)[1],), 0, 0
     # Cards take whole layers: on all but one of them part of a layer may stay free.
     more = per_gpu + need.layer_bytes
     if summed >= wanted + more:
-        have = joined[0][0] if joined else 0
-        for count, (room, _) in enumerate(joined[1:], 2):
+        ranked, have = sorted(joined, reverse=True), 0
+        for count, (room, _) in enumerate(ranked, 1):
             have += room
-            if have >= wanted + (count - 1) * more and room >= per_gpu:
-                return "several_gpus", _indices(joined[:count]), 0, 0
-    if idle and (len(joined) > 1 or len(joined) + len(alone) == 1):
+            if count > 1 and have >= wanted + (count - 1) * more and room >= per_gpu:
+                return "several_gpus", _indices(ranked[:count]), 0, 0
+    if idle and (len(joined) > 1 or len(cards) == 1):
         cards = joined or alone
         have, wanted = sum([room for room, _ in cards]), wanted + (len(cards) - 1) * more
         for victims, size in enumerate(idle, 1):
@@ -108,7 +108,7 @@ def place_partly(free: FreeVram, idle: list[int], need: ModelNeed, ram_bytes: Ma
     elif joined or alone:
         on_gpu = sum([room - per_gpu for room, _ in joined if room > per_gpu]) + sum(idle)
         if alone:
-            on_gpu = max(on_gpu, alone[0][0] - per_gpu)
+            on_gpu = max(on_gpu, max(alone)[0] - per_gpu)
     rest = max(shared - on_gpu, min(shared, need.layer_bytes or 1))  # a whole layer at least
     if type(ram_bytes) is Unknown:
         return "unknown", (), 0, rest
@@ -119,7 +119,7 @@ def place_partly(free: FreeVram, idle: list[int], need: ModelNeed, ram_bytes: Ma
     return "cpu_offload", _indices(joined + alone), len(idle), rest
 
 
-def _indices(cards: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+def _indices(cards: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """Of cards as `FreeVram` lists them, ascending."""
     return tuple(sorted([-index for _, index in cards]))
 

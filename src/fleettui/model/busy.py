@@ -107,7 +107,10 @@ def _weak_signs(
     snapshot: MachineSnapshot, engine: EngineReading, copy: LoadedModel | None, now: float
 ) -> list[BusySign]:
     found = []
-    others = 0 if snapshot.sockets is None else known_or(count_others(snapshot, engine, now), 0)
+    port = None if snapshot.sockets is None else snapshot.sockets.find(engine.port)
+    others = 0
+    if port is not None and port.connections > port.ours:
+        others = known_or(count_others(snapshot, engine, now), 0)
     if others or _has_busy_card(snapshot):  # else nobody asks where the copies lie, which takes long
         copies = _copies(engine, copy)
         cards = {index for item in copies for index in _cards_of(snapshot, engine, item)}

@@ -42,8 +42,7 @@ class FreeVram:
     instance sees nothing else. Cards with unknown memory are left out."""
     is_unified: bool = False
     joined: tuple[tuple[int, int], ...] = ()
-    """(free bytes, minus the index) of each card that can divide a model with others, the freest first;
-    unified memory once."""
+    """(free bytes, minus the index) of each card that can divide a model with others; unified memory once."""
     alone: tuple[tuple[int, int], ...] = ()
     """The same of the largest MIG instance of each card: a model that lies on one can use nothing else."""
 
@@ -166,10 +165,6 @@ def free_on_cards(snapshot: MachineSnapshot, cards: tuple[GpuCard, ...]) -> Free
         summed += free
         joined.append((free * _MIB, -index))
     if best >= 0:
-        if len(joined) > 1:
-            joined.sort(reverse=True)
-        if len(alone) > 1:
-            alone.sort(reverse=True)
         return FreeVram(best, best_index, max(best, summed), unified, tuple(joined), tuple(alone))
     if all(card.fault is not None or card.index in disabled for card in cards):
         if not has_faulty_card(snapshot):
