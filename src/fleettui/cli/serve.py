@@ -64,7 +64,7 @@ def serve_command(arguments: Namespace) -> int:
 
 
 def _allow_files() -> None:
-    """Clients and machines take a file each; many systems begin with 1,024, which clients alone could take."""
+    """Clients and machines take a file each, and clients alone could take the 1,024 that are usual."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
