@@ -250,13 +250,21 @@ class Prometheus:
             )  # fmt: skip
         self.port = ""
 
-    def wait_until_it_listens(self) -> None:
+    def wait_until_ready(self) -> None:
         def port() -> str | None:
             assert self.process.poll() is None, self.log.read_text()
             found = re.search(r"(?i:listening on).* address=127\.0\.0\.1:(\d+)", self.log.read_text())
             return found and found[1]
 
+        def is_ready() -> bool:
+            try:
+                with urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=60) as answer:
+                    return bool(answer.status == 200)
+            except OSError:  # it listens before it has read its storage, and says 503 until then
+                return False
+
         self.port = wait_for(port, self.log.read_text)
+        wait_for(is_ready, self.log.read_text)
 
     def ask(self, path: str, **query: str) -> Any:
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urlencode(query)}"
@@ -299,7 +307,7 @@ def prometheus(
 ) -> Iterator[Prometheus]:
     running = Prometheus(tmp_path_factory.mktemp("prometheus"), served, moving, token)
     try:
-        running.wait_until_it_listens()
+        running.wait_until_ready()
         wait_for(
             lambda: [value for _, value in running.query("up")] == [1.0, 1.0],
             lambda: running.ask("targets"),
