@@ -227,7 +227,7 @@ def test_the_description_has_every_address_with_its_parameters(served: Served) -
         assert {str(status) for status in endpoint.answers} <= operation["responses"].keys()
 
 
-QUERIES = {"/api/route": {"model": "llama3.1:70b"}}
+QUERIES = {path: {"model": "llama3.1:70b"} for path in ("/api/route", "/api/attach/route")}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)

@@ -323,6 +323,7 @@ class FakeService:
         self.snapshot = snapshot or fleet()
         self.interval_s = 2.0
         self.is_paused = False
+        self.origin = ""
         self.notices: tuple[str, ...] = ()
         self.polled: list[str | None] = []
         self.is_running = False

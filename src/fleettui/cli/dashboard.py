@@ -42,12 +42,16 @@ def dashboard_command(arguments: Namespace) -> int:
 
 def run_dashboard(folders: Folders) -> int:
     """Run the dashboard until the operator quits."""
+    if folders.server is not None:
+        from fleettui.cli.attached_dashboard import run_attached
+
+        return run_attached(folders, folders.server)
     from fleettui.cli.serving import make_service, run_serving
     from fleettui.fleet.drain.desk import DrainDesk
     from fleettui.fleet.route_desk import RouteDesk
     from fleettui.tui.app import run_dashboard as run_app
 
-    _check_terminal()
+    check_terminal()
     log_to_file(folders)
     look = look_of(folders)
     service = make_service(folders, "dashboard", folders.appearance.history_minutes)
@@ -76,7 +80,7 @@ def tell_left_drains(fleet: FleetSnapshot) -> None:
         )
 
 
-def _check_terminal() -> None:
+def check_terminal() -> None:
     """The screen goes to stderr, keys come from stdin. Raises CommandError where one is no terminal."""
     name = diagnostics.missing_terminal()
     if name is not None:

@@ -78,6 +78,8 @@ class FleetSettings:
 class FleetService:
     """Pollers of the whole fleet and the bus they publish on."""
 
+    origin = ""
+    """It asks the machines itself."""
     routing: RouteDesk | None = None
     """Leases and warm-ups, for a front end that stays; whoever opens one sets it."""
     drains: DrainDesk | None = None

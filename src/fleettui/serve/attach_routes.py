@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from fleettui import __version__
 from fleettui.model.event import EVENT_KINDS
@@ -144,6 +144,15 @@ def _printed(decision: RouteDecision, form: str, began: float) -> Response:
     )
 
 
+async def answer_stream(door: Door, request: Request, values: Values) -> Response:
+    """As `/api/stream`, with snapshots and events whole."""
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
+    last_id = request.headers.get("last-event-id", "")
+    messages = door.hub.for_attached.read(last_id[:100])
+    return StreamingResponse(messages, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
 def _read_number(text: str) -> float:
     value = float(text)
     if not 0 <= value < 1e15:
@@ -182,6 +191,12 @@ ENDPOINTS = (
             ),
         ),
         answers={503: "the state file cannot be read"},
+    ),
+    Endpoint(
+        "/api/attach/stream",
+        "For dashboards of the same version: `/api/stream` with snapshots and events whole.",
+        answer_stream,
+        media_type="text/event-stream",
     ),
     Endpoint(
         "/api/attach/route",

@@ -10,18 +10,15 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fleettui.model.clock import iso_utc
 from fleettui.model.record import dataclass
-from fleettui.serve.answers import SCHEMA, encode_document
-from fleettui.view.document import infrastructure_document, machine_document
-from fleettui.view.event_document import event_document
+from fleettui.serve.stream_form import AttachForm, DocumentForm, StreamForm
 
 if TYPE_CHECKING:
     from fleettui.fleet.service import FleetService
     from fleettui.model.event import Event
-    from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
+    from fleettui.model.snapshot import FleetSnapshot
 
 PACE_S = 0.5
 """Machines that change meanwhile come together."""
@@ -49,9 +46,16 @@ class _Message:
 class StreamHub:
     """Subscribes to the service while somebody reads."""
 
-    def __init__(self, service: FleetService, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        service: FleetService,
+        clock: Callable[[], float] = time.time,
+        form: StreamForm | None = None,
+    ) -> None:
+        """`form`: of the messages; without one JSON documents."""
         self._service = service
         self._clock = clock
+        self._form: StreamForm = DocumentForm() if form is None else form
         self.run_id = secrets.token_hex(4)
         """Numbers of another run mean nothing."""
         self.readers = 0
@@ -67,7 +71,16 @@ class StreamHub:
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe: list[Callable[[], None]] = []
         self._ending: asyncio.TimerHandle | None = None
-        self._whole: tuple[FleetSnapshot, asyncio.Task[bytes]] | None = None
+        self._attached: StreamHub | None = None
+        self._whole: tuple[FleetSnapshot, int, asyncio.Task[bytes]] | None = None
+
+    @property
+    def for_attached(self) -> StreamHub:
+        """The same for dashboards elsewhere; ends with this one."""
+        if self._attached is None:
+            self._attached = StreamHub(self._service, self._clock, AttachForm(self._service))
+            self._attached._is_closed = self._is_closed
+        return self._attached
 
     async def read(self, last_id: str) -> AsyncIterator[bytes]:
         """The messages for one reader, until it goes or the server ends."""
@@ -101,6 +114,8 @@ class StreamHub:
         self._is_closed = True
         self._wake()
         self._stop()
+        if self._attached is not None:
+            self._attached.close()
 
     # -- readers ------------------------------------------------------------------------------------
 
@@ -144,10 +159,11 @@ class StreamHub:
     async def _start_over(self, seen_at: float | None) -> tuple[int, list[bytes]]:
         """The whole fleet, then the events that a reader missed who was here before."""
         fleet, number = self._fleet, self._number
-        if self._whole is None or self._whole[0] is not fleet:
-            encoding = asyncio.create_task(asyncio.to_thread(_encode_whole, fleet, self._clock()))
-            self._whole = fleet, encoding
-        made = self._whole[1]
+        mark = number if self._form.has_events else 0
+        if self._whole is None or self._whole[0] is not fleet or self._whole[1] != mark:
+            encoding = asyncio.create_task(asyncio.to_thread(self._form.whole, fleet, self._clock()))
+            self._whole = fleet, mark, encoding
+        made = self._whole[2]
         missed: list[Event] = []
         if seen_at is not None:
             missed = [event for event in self._service.events.events if event.ended_at > seen_at - LATE_S]
@@ -175,14 +191,14 @@ class StreamHub:
         before, fleet = self._fleet, self._service.snapshot
         known = {machine.name: machine for machine in before.machines}
         changed = [machine for machine in fleet.machines if known.pop(machine.name, None) is not machine]
-        has_problems = fleet.problems is not before.problems
-        if not changed and not known and not has_problems:
+        needs_whole = self._form.needs_whole(before, fleet)
+        if not changed and not known and not needs_whole:
             return
-        if has_problems:  # rare; `errors` stands in whole snapshots only
-            body, kind = await asyncio.to_thread(_encode_whole, fleet, self._clock()), "snapshot"
+        if needs_whole:
+            body, kind = await asyncio.to_thread(self._form.whole, fleet, self._clock()), "snapshot"
         else:
             gone = list(known)
-            body = await asyncio.to_thread(_encode_changes, fleet, changed, gone, self._clock())
+            body = await asyncio.to_thread(self._form.changes, fleet, changed, gone, self._clock())
             kind = "machines"
         self._fleet = fleet
         self._add(kind, body)
@@ -210,8 +226,7 @@ class StreamHub:
         return head.encode() + body + b"\n\n"
 
     def _event_frame(self, event: Event, number: int, at: float) -> bytes:
-        document: dict[str, Any] = {"schema": SCHEMA, **event_document(event)}
-        return self._frame("event", encode_document(document), number, at)
+        return self._frame("event", self._form.event(event), number, at)
 
     def _wake(self) -> None:
         news, self._news = self._news, asyncio.Event()
@@ -227,20 +242,3 @@ class StreamHub:
         self._messages.clear()
         self._bytes = 0
         self._whole = None
-
-
-def _encode_whole(fleet: FleetSnapshot, now: float) -> bytes:
-    return encode_document(infrastructure_document(fleet, now))
-
-
-def _encode_changes(
-    fleet: FleetSnapshot, changed: Sequence[MachineSnapshot], gone: Sequence[str], now: float
-) -> bytes:
-    return encode_document(
-        {
-            "schema": SCHEMA,
-            "taken_at": iso_utc(fleet.taken_at),
-            "machines": [machine_document(machine, now) for machine in changed],
-            "gone": gone,
-        }
-    )

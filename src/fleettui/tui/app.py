@@ -184,7 +184,8 @@ class FleetApp(RememberingApp):
         if not applies.get(action, True):
             return False
         has_machine = screen is not None and screen.current_machine is not None
-        return is_offered(action, has_machine=has_machine, is_readonly=self.look.is_readonly)
+        look = self.look
+        return is_offered(action, has_machine=has_machine, is_readonly=look.is_readonly, hidden=look.hidden)
 
     def action_show_fleet(self) -> None:
         self.show_top_screen("fleet")

@@ -16,6 +16,7 @@ from fleettui.tui.offers import is_offered
 from fleettui.tui.widgets.footer import Footer
 from fleettui.tui.widgets.prompt import Prompt, Question
 from fleettui.view.cells import Cells
+from fleettui.view.origin import origin_cells
 from fleettui.view.pause import pause_cells
 
 if TYPE_CHECKING:
@@ -80,8 +81,11 @@ class LiveScreen(Screen[None]):
         self.note_cursor()
 
     def pause_cells(self, snapshot: FleetSnapshot, now: float) -> Cells:
-        """What the first line says of a pause; nothing while machines are asked."""
+        """What the first line says of a pause, and of a server that is asked instead; nothing while machines
+        are asked from here."""
         app = self.fleet_app
+        if app.service.origin:
+            return origin_cells(app.service.origin, self.size.width)
         if not app.service.is_paused:
             return ()
         return pause_cells(snapshot.paused_at, now, app.look.utc_offset_s, self.size.width)
@@ -106,7 +110,8 @@ class LiveScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What does not apply is neither run nor listed."""
         look = self.fleet_app.look
-        return is_offered(action, has_machine=self.current_machine is not None, is_readonly=look.is_readonly)
+        has_machine = self.current_machine is not None
+        return is_offered(action, has_machine=has_machine, is_readonly=look.is_readonly, hidden=look.hidden)
 
     def key_of(self, action: str) -> str:
         """The key of an action as it is bound now."""

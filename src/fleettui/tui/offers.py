@@ -29,11 +29,15 @@ class Offer:
             await result
 
 
-def is_offered(action_id: str, *, has_machine: bool, is_readonly: bool) -> bool:
+def is_offered(
+    action_id: str, *, has_machine: bool, is_readonly: bool, hidden: frozenset[str] = frozenset()
+) -> bool:
     """True where nothing forbids the action; True too for what is not ours to judge."""
     action = BY_ID.get(action_id)
     if action is None:
         return True
+    if action_id in hidden:
+        return False
     return not (action.changes and is_readonly) and (has_machine or not action.needs_machine)
 
 

@@ -54,6 +54,10 @@ class FleetPort(Protocol):
         """True while nothing is polled."""
 
     @property
+    def origin(self) -> str:
+        """Whom it asks instead of the machines, in two words; empty: it asks the machines."""
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """What the operator should know about the service itself, one sentence each."""
 
@@ -129,6 +133,8 @@ class Look:
     """Action id -> keys that replace the declared ones."""
     is_readonly: bool = False
     """Actions that change something are not there."""
+    hidden: frozenset[str] = frozenset()
+    """Further actions that are not there."""
     columns: tuple[str, ...] | None = None
     """Keys of the columns to choose from; None: all."""
     thresholds: Thresholds = DEFAULT_THRESHOLDS

@@ -10,6 +10,7 @@ from typing import Literal
 from fleettui.fleet.machine_log import LogQuery, LogUnavailable, follow_log, open_link_of, read_log
 from fleettui.model.log import LogLine
 from fleettui.net.errors import LinkError
+from fleettui.net.link import Link
 from fleettui.tui.port import FleetPort
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class LogReader:
         """What was written in that time."""
         self._begin("reading")
         try:
-            found = await read_log(open_link_of(self._service.pollers, self._name), query)
+            found = await read_log(self._open_link(), query)
         except (LogUnavailable, LinkError) as error:
             self.fail(error)
             return
@@ -62,12 +63,19 @@ class LogReader:
         self._begin("following")
         self.source = "journal"
         try:
-            link = open_link_of(self._service.pollers, self._name)
+            link = self._open_link()
             async with aclosing(follow_log(link, query, self._note)) as lines:
                 async for line in lines:
                     self._take(line)
         except (LogUnavailable, LinkError) as error:
             self.fail(error)
+
+    def _open_link(self) -> Link:
+        """Raises LogUnavailable."""
+        if self._service.origin:
+            hint = f"where machine files are: fleettui logs {self._name}"
+            raise LogUnavailable("a server does not hand out logs", hint)
+        return open_link_of(self._service.pollers, self._name)
 
     def stop(self) -> None:
         """The worker was cancelled: what is there stays."""

@@ -17,6 +17,7 @@ TOLD_S = 10.0
 """How long the toast stays."""
 NO_STATE = "not leased: leases are kept in the state folder, and there is none"
 READONLY = "not leased: --readonly changes nothing"
+THROUGH_SERVER = "not leased: the server is only asked, nothing is changed there"
 
 
 class LeaseKeys:
@@ -31,7 +32,8 @@ class LeaseKeys:
         app.copy_to_clipboard(candidate.address)
         desk = app.service.routing
         if app.look.is_readonly or desk is None:
-            self._tell(candidate, READONLY if app.look.is_readonly else NO_STATE)
+            here = READONLY if app.look.is_readonly else NO_STATE
+            self._tell(candidate, THROUGH_SERVER if app.service.origin else here)
             return
 
         async def work() -> None:
