@@ -139,6 +139,21 @@ async def test_what_is_let_go_on_the_way_back_covers_nobody(desks: Desks) -> Non
     assert (status.drain.state, set(ada.loaded), set(bora.loaded)) == ("blocked", {MODEL}, set())
 
 
+async def test_what_went_on_the_way_back_may_serve_again_at_once(desks: Desks) -> None:
+    """The machine is drained once more, before a minute is over."""
+    ada, bora = Ollama("ada", MODEL), Ollama("bora")
+    desk = desks(ada, bora)
+    async with asyncio.timeout(LIMIT_S):
+        for _ in range(2):
+            await desk.start(["ada"], "PSU swap", OPTIONS)
+            status = await desk.wait("ada")
+            assert status is not None
+            assert (status.drain.state, set(bora.loaded)) == ("drained", {MODEL})
+            await desk.undrain("ada", returns=True)
+            await desk.wait("ada")
+            assert (set(ada.loaded), set(bora.loaded)) == ({MODEL}, set())
+
+
 async def test_two_drains_together_leave_what_the_catalog_keeps(desks: Desks) -> None:
     """Neither process has seen the other's flag; `keep: 2` of three copies lets one go and not two."""
     catalog = Catalog((CatalogModel(MODEL, keep=2),))
@@ -206,6 +221,7 @@ def test_nobody_changes_flags_between_the_last_look_and_the_entry(tmp_path: Path
         ([("unload", "bora", "ok"), ("returned", "ada", "ok")], set()),
         ([("gone", "bora", "ok"), ("unload", "bora", "ok")], {"ada"}),
         ([("let_go", "bora", "ok")], {"bora"}),  # on the way back to ada
+        ([("let_go", "bora", "ok"), ("went", "bora", "ok")], set()),
         ([("load", "bora", "ok")], set()),
         ([], set()),
     ],

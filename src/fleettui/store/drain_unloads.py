@@ -19,6 +19,8 @@ LEAVING_S = 60.0
 called off since, and whatever its engine answered: an answer may be lost."""
 LET_GO = "let_go"
 """The step that unloads, on the way back, what a drain had loaded elsewhere. Its target is that machine."""
+WENT = "went"
+"""It was seen gone there."""
 _READ_ENTRIES = 5000
 """Of the end of the journal: more than all fleets of a state file write in a minute."""
 
@@ -67,8 +69,8 @@ def _read_standing(store: Store, folder: str, machine: str) -> Standing:
     steps = store.connection.execute(
         "SELECT machine, step, copy, target, result, at FROM drain_journal NOT INDEXED "
         "WHERE seq > (SELECT MAX(seq) FROM drain_journal) - ? AND machines_dir = ? "
-        "AND step IN ('unload', ?, 'gone', 'returned') ORDER BY seq",
-        (_READ_ENTRIES, folder, LET_GO),
+        "AND step IN ('unload', 'gone', 'returned', ?, ?) ORDER BY seq",
+        (_READ_ENTRIES, folder, LET_GO, WENT),
     )
     asked_at: dict[Place, float] = {}
     for name, step, copy, target, result, at in steps:
@@ -76,6 +78,8 @@ def _read_standing(store: Store, folder: str, machine: str) -> Standing:
             asked_at[name, copy] = at
         elif step == LET_GO:
             asked_at[target, copy] = at
+        elif step == WENT:
+            asked_at.pop((target, copy), None)
         elif step != "unload":
             asked_at.pop((name, copy), None)
     return Standing(find_drain(store, folder, machine), frozenset(name for (name,) in flagged), asked_at)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from fleettui.decide.drain.sight import find_copy, find_engine, is_same_model, work_of
+from fleettui.decide.drain.sight import find_copy, find_engine, is_same_model, presence_of, work_of
 from fleettui.fleet.drain import vllm
 from fleettui.fleet.drain.book import DrainBook
 from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused, Uncovered, release
@@ -26,7 +26,7 @@ from fleettui.model.drain import (
 from fleettui.model.record import replace
 from fleettui.model.snapshot import MachineSnapshot
 from fleettui.model.unknown import NOT_READ, Unknown
-from fleettui.store.drain_unloads import LET_GO
+from fleettui.store.drain_unloads import LET_GO, WENT
 
 if TYPE_CHECKING:
     from fleettui.fleet.drain.worker import DrainWorker
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
+LOOKS = 5
+"""At whether a copy that was let go has gone."""
 WAIT_LIMIT_S = 60.0
 """So long a copy at work elsewhere is waited for; an Ollama ends what is in work."""
 
@@ -175,10 +177,16 @@ class CopyReturn:
         options = replace(self._drain.options, targets=(), forced=())
         try:
             await release(room, line, self._drain.machine, options, _LetGo(self, progress, there))
-            self.change(progress, "switched", "it serves again")
-            room.service.poll_now(there.machine)
         except (Uncovered, StepError) as error:
             self.change(progress, "switched", f"stays on {there.machine} too: {error}")
+            return
+        self.change(progress, "switched", "it serves again")
+        for _ in range(LOOKS):
+            machine = await room.ask_again(there.machine)
+            if presence_of(machine, there) == "gone":
+                self.write(WENT, there.name, there.machine, "ok", "")
+                return
+            await asyncio.sleep(LOOK_S)
 
     def _copy_there(self, progress: CopyProgress) -> SourceCopy | None:
         """The copy where the drain had put it, with the context and share on the GPU that it had at home:
