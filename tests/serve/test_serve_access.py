@@ -26,7 +26,9 @@ from served import SRC, Served
 from fleettui.model.event import Event
 from fleettui.serve.answers import ApiError
 from fleettui.serve.audit import Audit
+from fleettui.serve.guard import Guard
 from fleettui.serve.listening import ListenError, Place
+from fleettui.serve.permission import Access
 from fleettui.serve.rates import KEPT_KEYS, Rate, client_key
 from fleettui.serve.terms import Entrance, Terms
 from fleettui.serve.tokens import TokenBook, TokenError, TokenFile, load_token, make_token_file
@@ -147,6 +149,7 @@ def test_refusals_are_told_now_and_then() -> None:
         (("10.0.0.5", 1), "10.0.0.5"),
         (("2001:db8:1:2:3:4:5:6", 1), "2001:db8:1:2::/64"),
         (("fe80::1%eth0", 1), "fe80::/64"),
+        (("::ffff:10.0.0.5", 1), "10.0.0.5"),
         (None, ""),
     ],
 )
@@ -358,3 +361,17 @@ def make_certificate(key: Path, cert: Path) -> None:
     )
     key.chmod(0o600)
     cert.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+
+
+@pytest.mark.parametrize(
+    ("host", "is_own"),
+    [
+        ("10.0.0.5", True), ("10.0.0.5:3038", True), ("10.0.0.6", False), ("fleet.example", True),
+        ("FLEET.example:80", True), ("x.fleet.example", False), ("10.0.0.5.evil.example", False),
+        ("[::ffff:10.0.0.5]", True), ("[fe80::1]", False), ("localhost", True), ("167772165", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("server", ["10.0.0.5", "::ffff:10.0.0.5"])
+def test_by_which_names_it_is_asked(server: str, host: str, is_own: bool) -> None:
+    guard = Guard(lambda *_: None, Access(host_names=["fleet.example"]))  # type: ignore[arg-type,return-value]
+    assert guard._is_own(host, {"server": (server, 3038)}) == is_own

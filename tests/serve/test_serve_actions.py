@@ -138,9 +138,12 @@ def test_a_token_with_a_line_break_is_no_header(acting: Acting) -> None:
 
 
 def test_wrong_tokens_are_limited_and_right_ones_count(acting: Acting) -> None:
-    answers = [acting.post("/api/leases", authorization=f"Bearer {'x' * 43}") for _ in range(12)]
-    assert {answer.status for answer in answers} <= {401, 429}
-    limited = next(answer for answer in answers if answer.status == 429)
+    for _ in range(200):  # one more each 5 s, however slow this is
+        limited = acting.post("/api/leases", authorization=f"Bearer {'x' * 43}")
+        if limited.status == 429:
+            break
+        assert limited.status == 401
+    assert limited.status == 429
     assert int(limited.headers["retry-after"]) >= 1
     assert acting.post("/api/machines/ada/maintenance", {"on": False}).status == 200
     assert acting.served.ask("/health").status == 200
@@ -277,9 +280,6 @@ def test_a_drain_is_looked_at_worked_on_and_undone(acting: Acting) -> None:
         return drain["journal"] if any(item["step"] == "planned" for item in drain["journal"]) else None
 
     assert until(journal)
-    until(
-        lambda: acting.served.json("/api/drains")["machines"][0]["worker"] is not None or acting.machine(name)
-    )
     ended = acting.post(f"{path}/cancel", {"now": True})
     assert ended.json["machines"][0]["drain"]["state"] in ("cancelled", "drained", "blocked", "failed")
     back = acting.post(f"/api/machines/{name}/undrain")
@@ -440,7 +440,7 @@ def test_one_caller_changes_so_much_at_once(acting: Acting) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", acting.served.port, timeout=WAIT_S)
     sent = {"content-type": "application/json", "authorization": f"Bearer {acting.token}"}
     statuses = []
-    for _ in range(1000):  # more than come back meanwhile, however slow this is: 20 a second
+    for _ in range(300):  # 20 a second come back
         connection.request("POST", "/api/machines/ada/maintenance", b"{}", sent)
         answer = connection.getresponse()
         answer.read()

@@ -61,7 +61,7 @@ def test_answers_are_those_described(
 
     @hypothesis.given(case=operation.as_strategy())
     @hypothesis.settings(
-        max_examples=10, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
+        max_examples=6, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     def ask(case: schemathesis.Case) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from served import Served
 
 from fleettui.serve import guard, http_server
+from fleettui.serve.app import make_app
 from fleettui.serve.guard import Guard, is_own_host, is_own_origin
 from fleettui.serve.http_server import make_http_server
 from fleettui.serve.listening import ListenError, Place, open_socket, parse_listen
+from fleettui.serve.permission import Access
 
 
 @pytest.mark.parametrize(
@@ -263,3 +268,29 @@ async def test_a_defect_is_told_without_its_words(port: int) -> None:
     assert b'"code":"internal"' in answer
     assert b"secret" not in answer
     assert b"Traceback" not in answer
+
+
+async def test_a_defect_behind_an_address_is_json_too() -> None:
+    async def look() -> None:
+        raise RuntimeError("secret of a defect")
+
+    door = SimpleNamespace(access=Access(), audit=None, own=SimpleNamespace(look=look))
+    scope = {
+        "type": "http", "method": "GET", "scheme": "http", "http_version": "1.1", "path": "/api/system",
+        "raw_path": b"/api/system", "query_string": b"", "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 3038), "root_path": "",
+    }  # fmt: skip
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    with pytest.raises(RuntimeError):  # for the log; the answer went out before
+        await make_app(door)(scope, receive, send)  # type: ignore[arg-type]
+    assert sent[0]["status"] == 500
+    error = json.loads(sent[1]["body"])["error"]
+    assert (error["code"], error["where"]) == ("internal", "/api/system")
+    assert "secret" not in str(error)

@@ -21,7 +21,7 @@ from fleettui.serve.actions import ENDPOINTS as ACTION_ENDPOINTS
 from fleettui.serve.answers import ApiError, bytes_answer, encode_document
 from fleettui.serve.door import Door
 from fleettui.serve.endpoint import Endpoint, Values
-from fleettui.serve.guard import Guard
+from fleettui.serve.guard import Guard, defect_answer
 from fleettui.serve.http_server import GRACE_S, make_http_server
 from fleettui.serve.metrics import routes as metrics_routes
 from fleettui.serve.openapi import describe
@@ -61,7 +61,11 @@ def make_app(door: Door) -> Guard:
             *action_routes(door),
             *(Route(item.path, _handle(door, item), methods=["GET"]) for item in ENDPOINTS),
         ],
-        exception_handlers={ApiError: _answer_api_error, HTTPException: _answer_http_error},
+        exception_handlers={
+            ApiError: _answer_api_error,
+            HTTPException: _answer_http_error,
+            Exception: _answer_defect,
+        },
     )
     app.router.redirect_slashes = False
     return Guard(app, door.access, door.audit)
@@ -77,6 +81,11 @@ def _handle(door: Door, endpoint: Endpoint) -> Callable[[Request], Awaitable[Res
 async def _answer_api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)  # noqa: S101 - Starlette chose by its class
     return error.answer()
+
+
+async def _answer_defect(request: Request, error: Exception) -> Response:
+    """Starlette raises it again behind the answer, and `Guard` logs it."""
+    return defect_answer(error, request.url.path).answer()
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:

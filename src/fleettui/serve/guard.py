@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fleettui.serve.answers import ApiError
+from fleettui.serve.listening import read_address
 from fleettui.serve.permission import WRONG_TOKEN, Access, note_caller
 from fleettui.serve.rates import Rate, client_key
 
@@ -74,7 +75,7 @@ class Guard:
             log.exception("%s %s failed", scope["method"], scope["path"][:200])
             if has_begun:
                 raise  # the connection ends: half an answer must not look like a whole one
-            await _defect(error, scope["path"]).answer()(scope, receive, guarded)
+            await defect_answer(error, scope["path"]).answer()(scope, receive, guarded)
         finally:
             self._requests -= 1
 
@@ -154,10 +155,8 @@ class Guard:
 
 
 def _is_address(text: str, of_server: str) -> bool:
-    try:
-        return ipaddress.ip_address(text) == ipaddress.ip_address(of_server.partition("%")[0])
-    except ValueError:
-        return False
+    address = read_address(text)
+    return address is not None and address == read_address(of_server)
 
 
 def _check_body(method: str, name: bytes, value: str) -> None:
@@ -231,7 +230,8 @@ def is_own_origin(text: str, host: str) -> bool:
     return bool(separator) and scheme in ("http", "https") and origin.lower() == host.lower()
 
 
-def _defect(error: Exception, path: str) -> ApiError:
+def defect_answer(error: Exception, path: str) -> ApiError:
+    """500, without the words of a defect."""
     return ApiError(
         500, "internal", f"internal error: {type(error).__name__}", where=path[:200],
         why="a defect of fleettui, told in its log", hint="please report it with the lines of the log",

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fleettui.fleet.pace import be_quick
 from fleettui.serve.guard import MAX_HEADER_BYTES
+from fleettui.serve.listening import read_address
 from fleettui.serve.permission import PEER
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ class PatientProtocol(H11Protocol):
 
     def _is_one_too_many(self) -> bool:
         host = self.client[0] if self.client else ""
-        if host in ("127.0.0.1", "::1"):  # many users, and tunnels
+        address = read_address(host)
+        if address is None or address.is_loopback:  # many users, and tunnels
             return False
         return sum(_host_of(other) == host for other in self.connections) > MAX_OF_ONE_ADDRESS
 

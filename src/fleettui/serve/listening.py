@@ -10,6 +10,16 @@ DEFAULT_LISTEN = "127.0.0.1:3038"
 BACKLOG = 512
 
 
+def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address without its zone; one of IPv4 that came to a socket of IPv6 is one of IPv4."""
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return found if mapped is None else mapped
+
+
 class ListenError(Exception):
     """Nothing listens. `hints`: what to do next."""
 

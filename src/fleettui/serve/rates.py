@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fleettui.serve.listening import read_address
 from fleettui.serve.permission import PEER
 
 KEPT_KEYS = 4096
@@ -41,10 +42,9 @@ def client_key(scope: Mapping[str, Any]) -> str:
         return f"uid {uid}"
     client = scope.get("client")
     text = str(client[0]) if client else ""
-    try:
-        address = ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
+    address = read_address(text)
+    if address is None:
         return text
     if address.version == 4:
-        return text
+        return str(address)
     return str(ipaddress.ip_network((address, 64), strict=False))
