@@ -141,8 +141,8 @@ async def test_a_way_back_waits_for_the_load_of_another_process(desks: Desks) ->
         await jonas.start(["bora"], "fans", DrainOptions(idle_wait_s=0.0, targets=("ada",)))
         await until(lambda: ada.sent[asked:])
         await mia.undrain("ada", returns=True)
-        await until(lambda: mia.returning("ada")[0].state == "waiting_target")
-        assert "loads on ada" in mia.returning("ada")[0].text
+        await until(lambda: "loads on ada" in mia.returning("ada")[0].text)
+        assert mia.returning("ada")[0].state == "waiting_target"
         assert [sent["model"] for sent in ada.sent[asked:]] == [OTHER]
         may_answer.set()
         await jonas.wait("bora")
