@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from served import SRC, Served
 
 from fleettui.cli.main import main
 from fleettui.demo.launcher import DemoFleet
+from fleettui.serve.tokens import make_token_file
 
 Done = subprocess.CompletedProcess[str]
 CATALOG = str(Path(__file__).resolve().parents[2] / "catalog")
@@ -84,6 +86,36 @@ def test_a_server_of_the_settings(fleet: DemoFleet, served: Served, home: Path, 
     assert "via server" not in own_files.stderr
 
 
+def test_leases_of_a_server(fleet: DemoFleet, tmp_path: Path) -> None:
+    """One is taken there by whoever has its token; all others are told why not."""
+    token = tmp_path / "ops.token"
+    make_token_file(str(token))
+    own = {**fleet.environment, "FLEETTUI_STATE_DIR": str(tmp_path / "server")}
+    ours = {"FLEETTUI_STATE_DIR": str(tmp_path / "state")}
+    with Served(tmp_path / "log", own, "--allow-actions", "--token-file", str(token)) as served:
+        route = "route", "llama3.1:8b", "--server", url_of(served)
+        without = run(fleet, *route, **ours)
+        assert without.returncode == 0
+        assert "no lease was taken: a server gives one only to whoever has a token" in without.stderr
+        refused = run(fleet, *route, "--hold", "5m", **ours)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "changes are refused" in refused.stderr
+
+        ours["FLEETTUI_SERVER_TOKEN_FILE"] = str(token)
+        found = run(fleet, *route, "--hold", "5m", "--format", "json", **ours)
+        lease = json.loads(found.stdout)["chosen"]["lease"]["id"]
+        assert f"lease {lease} on " in found.stderr
+        readonly = run(fleet, *route, "--readonly", **ours)
+        assert "note: no lease was taken: this fleettui is --readonly" in readonly.stderr
+        release = "route", "--release", lease, "--server", url_of(served)
+        assert run(fleet, *release, **ours).returncode == 0
+        again = run(fleet, *release, **ours)
+        assert (again.returncode, again.stdout) == (1, "")
+        assert f"no lease {lease!r} holds" in again.stderr
+    assert not (tmp_path / "state").exists()
+    assert token.read_text().strip() not in served.log.read_text() + found.stderr + again.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -95,7 +127,6 @@ def test_a_server_of_the_settings(fleet: DemoFleet, served: Served, home: Path, 
         ("route m --server http://127.0.0.1:9 --warm", "--warm does not go through the server"),
         ("route m --server http://127.0.0.1:9 --check-reachable", "addresses are tried from here"),
         ("route m --server http://127.0.0.1:9 --max-age 0", "it polls now"),
-        ("route --release x --server http://127.0.0.1:9", "leases are in the state of this computer"),
     ],
 )
 def test_what_does_not_go_together(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

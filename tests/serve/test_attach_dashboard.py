@@ -79,7 +79,7 @@ async def test_killed_and_started_anew_under_an_attached_dashboard(
             names = [item.name for item in fleet.snapshot.machines]
             assert fleet.interval_s == 0.5
             assert made == []
-            assert "it allows no actions" in fleet.notices[0]
+            assert "nothing is changed through it" in fleet.notices[0]
 
             first.process.send_signal(signal.SIGKILL)
             await until(lambda: fleet.origin != VIA_SERVER)

@@ -86,7 +86,7 @@ def test_a_dashboard_through_a_server(fleet: DemoFleet, tmp_path: Path) -> None:
         with dashboard("--server", url, **nothing) as screen:
             screen.wait_for("8/8 up")
             screen.wait_for("via server")
-            screen.wait_for(f"{url}: it allows no actions")
+            screen.wait_for(f"{url}: nothing is changed through it")
             assert "m maintenance" not in screen.screen.text
             screen.press("?")
             screen.wait_for("Ctrl+P finds every command")

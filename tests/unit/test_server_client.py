@@ -146,7 +146,7 @@ def test_somebody_else_there() -> None:
     ("status", "body", "said", "is_absent"),
     [
         ("401 x", b'{"error": {"code": "token", "what": "no", "why": "w"}}', "refuses: no: w", False),
-        ("503 x", b'{"error": {"code": "many", "what": "many", "next": "later"}}', "refuses: many", True),
+        ("503 x", b'{"error": {"code": "many", "what": "many", "next": "later"}}', ": many", True),
         ("404 x", b'{"error": {"code": "not_found", "what": "x"}}', "of another version", False),
     ],
 )

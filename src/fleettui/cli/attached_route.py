@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from fleettui.cli import diagnostics, output
-from fleettui.cli.errors import CommandError
+from fleettui.cli.errors import EXIT_NEGATIVE, EXIT_OK, CommandError
 from fleettui.cli.route_choice import read_min_free
 from fleettui.cli.server_errors import command_error
-from fleettui.fleet.attached.asking import ask_document
+from fleettui.fleet.attached.asking import ask_document, change_there, quoted
 from fleettui.net.server_client import ServerError, no_server
 
 TYPE_CHECKING = False
@@ -26,12 +26,16 @@ _MAY_CHANGE = (1, 4)
 """Nobody is eligible, no machine gave usable data."""
 
 
-def route_there(arguments: Namespace, access: ServerAccess, started_at: float) -> int:
+def route_there(arguments: Namespace, access: ServerAccess, started_at: float, *, is_readonly: bool) -> int:
     """Print what the server decided, as `route` prints it."""
     _check(arguments, access)
-    query = _query_of(arguments)
+    if arguments.release is not None:
+        if is_readonly:
+            raise CommandError("--release ends a lease, and this fleettui is --readonly")
+        return _release(arguments, access)
+    question = _Question(arguments, access, is_readonly=is_readonly)
     try:
-        found = _find(arguments, access, query, started_at)
+        found = _find(question, started_at)
     except ServerError as error:
         raise command_error(error) from None
     code, text, reasons = found.get("exit_code"), found.get("stdout"), found.get("reasons")
@@ -41,17 +45,15 @@ def route_there(arguments: Namespace, access: ServerAccess, started_at: float) -
         output.write_text(text)
     if not arguments.quiet:
         diagnostics.say(f"via server {access.place.text}", *map(str, reasons))
-        if code == 0 and not arguments.no_lease:
-            diagnostics.say("note: no lease was taken: a server is only asked, nothing is changed there")
+        if code == 0 and not arguments.no_lease and found.get("leased") is not True:
+            diagnostics.say(f"note: no lease was taken: {question.why_no_lease}")
     return code
 
 
 def _check(arguments: Namespace, access: ServerAccess) -> None:
     """Raises CommandError for what only works from here."""
     reasons = {
-        "--release": arguments.release is not None and "leases are in the state of this computer",
-        "--warm": arguments.warm and "loading a model changes a machine, and a server is only asked",
-        "--hold": arguments.hold is not None and "it says how long a lease holds, and a server gives none",
+        "--warm": arguments.warm and "a model is loaded over SSH, from here",
         "--check-reachable": arguments.check_reachable and "addresses are tried from here",
         "--max-age 0": arguments.max_age == 0 and "it polls now, and a server polls at its own pace",
     }
@@ -63,26 +65,57 @@ def _check(arguments: Namespace, access: ServerAccess) -> None:
             )
 
 
-def _query_of(arguments: Namespace) -> list[tuple[str, object]]:
-    read_min_free(arguments)
-    form = "json" if arguments.json else arguments.format
-    query: list[tuple[str, object]] = [("model", arguments.model), ("format", form)]
-    for name in ("min_free_vram", "context", "sticky", "max_age"):
-        value = getattr(arguments, name)
-        if value is not None:
-            query.append((name, value))
-    for name in ("require_loaded", "avoid_busy", "allow_pull", "no_lease"):
-        if getattr(arguments, name):
-            query.append((name, 1))
-    for name in ("tag", "exclude"):
-        query += [(name, value) for value in getattr(arguments, name)]
-    return [*query, ("free_scope", arguments.free_scope), ("top", arguments.top)]
+class _Question:
+    """What is asked, and whether the server may be asked for a lease."""
+
+    def __init__(self, arguments: Namespace, access: ServerAccess, *, is_readonly: bool) -> None:
+        read_min_free(arguments)
+        self.arguments = arguments
+        self.access = access
+        self.why_no_lease = "a server gives one only to whoever has a token (server_token_file) or its socket"
+        has_credentials = access.token_file is not None or access.place.scheme == "unix"
+        if is_readonly:
+            self.why_no_lease = "this fleettui is --readonly"
+        wants_lease = not arguments.no_lease and not is_readonly
+        self._may_lease = wants_lease and (has_credentials or arguments.hold is not None)
+
+    def ask(self, timeout_s: float) -> dict[str, Any]:
+        """The server's answer. Raises ServerError."""
+        arguments, access = self.arguments, self.access
+        fields = self._fields()
+        if self._may_lease:
+            try:
+                held = [*fields, ("hold", arguments.hold)] if arguments.hold is not None else fields
+                return change_there(access, "/api/attach/lease", held, timeout_s)
+            except ServerError as error:
+                if error.status not in (401, 403) or arguments.hold is not None:  # asked for by name
+                    raise
+                self._may_lease, self.why_no_lease = False, error.text
+        query: list[tuple[str, object]] = [("no_lease", 1)] if arguments.no_lease else []
+        for name, value in fields:
+            query += [(name, item) for item in value] if isinstance(value, list) else [(name, value)]
+        return ask_document(access, "/api/attach/route", query, timeout_s)
+
+    def _fields(self) -> list[tuple[str, object]]:
+        arguments = self.arguments
+        form = "json" if arguments.json else arguments.format
+        fields: list[tuple[str, object]] = [("model", arguments.model), ("format", form)]
+        for name in ("min_free_vram", "context", "sticky", "max_age"):
+            value = getattr(arguments, name)
+            if value is not None:
+                fields.append((name, value))
+        for name in ("require_loaded", "avoid_busy", "allow_pull"):
+            if getattr(arguments, name):
+                fields.append((name, True))
+        fields += [
+            (name, getattr(arguments, name)) for name in ("tag", "exclude") if getattr(arguments, name)
+        ]
+        return [*fields, ("free_scope", arguments.free_scope), ("top", arguments.top)]
 
 
-def _find(
-    arguments: Namespace, access: ServerAccess, query: list[tuple[str, object]], started_at: float
-) -> dict[str, Any]:
+def _find(question: _Question, started_at: float) -> dict[str, Any]:
     """The answer; with `--wait` the first that chooses a machine, or the last in its time."""
+    arguments = question.arguments
     until = started_at + (arguments.wait or 0.0)
     word_at = started_at
     while True:
@@ -91,7 +124,7 @@ def _find(
             timeout_s = max(1.0, min(timeout_s, until - time.time()))
         found: dict[str, Any] | None = None
         try:
-            found = ask_document(access, "/api/attach/route", query, timeout_s)
+            found = question.ask(timeout_s)
         except ServerError as error:
             if not error.is_absent or time.time() >= until:
                 raise
@@ -103,3 +136,21 @@ def _find(
             left_s = max(0.0, until - time.time())
             diagnostics.say(f"{what} for {arguments.model!r} yet; waiting up to {left_s:.0f} s")
         time.sleep(max(0.0, min(LOOK_S, until - time.time())))
+
+
+def _release(arguments: Namespace, access: ServerAccess) -> int:
+    """End a lease there. One that is over already is exit 1, as here."""
+    lease_id = arguments.release.strip().lower()
+    released: str | None = lease_id
+    try:
+        change_there(access, f"/api/leases/{quoted(lease_id)}/release", ())
+    except ServerError as error:
+        if error.status != 404:
+            raise command_error(error) from None
+        released = None
+        if not arguments.quiet:
+            diagnostics.say_error("route", error.text)
+    exit_code = EXIT_OK if released is not None else EXIT_NEGATIVE
+    if arguments.json or arguments.format == "json":
+        output.write_document({"schema": 1, "released": released, "exit_code": exit_code})
+    return exit_code

@@ -21,7 +21,7 @@ def route_command(arguments: Namespace) -> int:
     if folders.server is not None:
         from fleettui.cli.attached_route import route_there
 
-        return route_there(arguments, folders.server, started_at)
+        return route_there(arguments, folders.server, started_at, is_readonly=folders.is_readonly)
     from fleettui.cli.route import route_here
 
     return route_here(arguments, folders, started_at)

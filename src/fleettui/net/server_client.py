@@ -31,21 +31,30 @@ _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 class ServerError(Exception):
     """No answer that can be used. `hints`: what to do next."""
 
-    def __init__(self, text: str, *hints: str, is_absent: bool = False) -> None:
+    def __init__(self, text: str, *hints: str, is_absent: bool = False, status: int = 0) -> None:
         super().__init__(text)
         self.text = text
         self.hints = hints
         self.is_absent = is_absent
         """Nobody answers there now; else it answers, and waiting does not help."""
+        self.status = status
+        """Of its answer; 0: there was none."""
 
 
-def get_from_server(access: ServerAccess, target: str, timeout_s: float) -> tuple[int, bytes]:
-    """Status and body of a GET. `target`: address and query, encoded. Raises ServerError.
+def ask_server(
+    access: ServerAccess, target: str, timeout_s: float, body: bytes | None = None
+) -> tuple[int, bytes]:
+    """Status and body of an answer. `target`: address and query, encoded; `body`: JSON, for a POST instead
+    of a GET. Raises ServerError.
 
     Redirects are not followed: a token goes to the one server that the operator named.
     """
     place, deadline = access.place, time.monotonic() + timeout_s
-    request = encode_request(access, target)
+    if body is None:
+        request = encode_request(access, target)
+    else:
+        more = "Content-Type: application/json", f"Content-Length: {len(body)}"
+        request = encode_request(access, target, "*/*", *more, method="POST") + body
     try:
         connection = _connect(access, deadline)
         try:
@@ -67,11 +76,13 @@ def get_from_server(access: ServerAccess, target: str, timeout_s: float) -> tupl
     return reader.status, reader.body
 
 
-def encode_request(access: ServerAccess, target: str, accept: str = "*/*", *more: str) -> bytes:
-    """A GET that ends the connection, with the token where there is one. Raises ServerError."""
+def encode_request(
+    access: ServerAccess, target: str, accept: str = "*/*", *more: str, method: str = "GET"
+) -> bytes:
+    """A request that ends the connection, with the token where there is one. Raises ServerError."""
     place = access.place
     lines = [
-        f"GET {place.path if place.scheme != 'unix' else ''}{target} HTTP/1.1",
+        f"{method} {place.path if place.scheme != 'unix' else ''}{target} HTTP/1.1",
         f"Host: {place.netloc}",
         f"Accept: {accept}",
         "Connection: close",

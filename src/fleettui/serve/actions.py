@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fleettui.serve import drain_actions, lease_actions, machine_actions
+from fleettui.serve import attach_lease, drain_actions, lease_actions, machine_actions
 from fleettui.serve.action import Action
 from fleettui.serve.answers import SCHEMA, ApiError, json_answer
 from fleettui.serve.endpoint import Endpoint, Values
@@ -19,7 +19,12 @@ from fleettui.serve.permission import caller_of
 if TYPE_CHECKING:
     from fleettui.serve.door import Door
 
-ACTIONS: tuple[Action, ...] = (*machine_actions.ACTIONS, *drain_actions.ACTIONS, *lease_actions.ACTIONS)
+ACTIONS: tuple[Action, ...] = (
+    *machine_actions.ACTIONS,
+    *drain_actions.ACTIONS,
+    *lease_actions.ACTIONS,
+    *attach_lease.ACTIONS,
+)
 _MACHINES = "/api/machines/"
 
 

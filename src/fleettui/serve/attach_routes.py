@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from fleettui import __version__
 from fleettui.model.event import EVENT_KINDS
-from fleettui.model.route import RouteDecision, RouteQuery
+from fleettui.model.route import RouteDecision
 from fleettui.model.written import dump_json
 from fleettui.serve.answers import SCHEMA, ApiError, json_answer
 from fleettui.serve.deciding import decide_now
 from fleettui.serve.endpoint import Endpoint, Parameter, Values
 from fleettui.serve.route_routes import ENDPOINTS as ROUTE_ENDPOINTS
+from fleettui.serve.route_routes import query_of
 from fleettui.store.codec import MachineEncoder
 from fleettui.store.database import Store, StoreError
 from fleettui.store.event_text import event_row
@@ -108,29 +110,22 @@ def _events(door: Door, values: Values) -> Response:
 async def answer_route(door: Door, request: Request, values: Values) -> Response:
     """What `route` prints: the answer for stdout, the reasons for stderr, the exit code."""
     began = time.perf_counter()
-    query = RouteQuery(
-        model=values["model"],
-        min_free_vram_mib=values["min_free_vram"],
-        free_scope=values["free_scope"],
-        context=values["context"],
-        require_loaded=values["require_loaded"],
-        avoid_busy=values["avoid_busy"],
-        tags=values["tag"],
-        exclude=values["exclude"],
-        max_age_s=values["max_age"],
-        top=values["top"],
-        allow_pull=values["allow_pull"],
-        sticky=values["sticky"],
-        takes_lease=not values["no_lease"],
-    )
-    decision = await decide_now(door, query)
-    return await asyncio.to_thread(_printed, decision, values["format"], began)
+    decision = await decide_now(door, query_of(values))
+    return await asyncio.to_thread(printed_answer, decision, values["format"], began)
 
 
-def _printed(decision: RouteDecision, form: str, began: float) -> Response:
+def printed_answer(
+    decision: RouteDecision,
+    form: str,
+    began: float,
+    lease: dict[str, Any] | None = None,
+    more: Sequence[str] = (),
+) -> Response:
+    """`lease` as it was taken; `more`: further lines for stderr."""
     text = ""
     if form == "json":
-        document = route_document(decision, took_ms=(time.perf_counter() - began) * 1000.0)
+        took_ms = (time.perf_counter() - began) * 1000.0
+        document = route_document(decision, took_ms=took_ms, lease=lease)
         text = dump_json(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
     elif decision.chosen is not None:
         text = format_answer(decision, form) + "\n"
@@ -139,7 +134,8 @@ def _printed(decision: RouteDecision, form: str, began: float) -> Response:
             "schema": SCHEMA,
             "exit_code": decision.exit_code,
             "stdout": text,
-            "reasons": [*route_lines(decision), *excluded_lines(decision)],
+            "reasons": [*route_lines(decision), *excluded_lines(decision), *more],
+            "leased": lease is not None,
         }
     )
 

@@ -38,19 +38,19 @@ async def take_lease(door: Door, caller: Caller, name: str, values: Values) -> R
     await door.wait_until_ready()
     fleet, query = await door.fleet(), query_of({**values, "no_lease": False})
     try:
-        found = await asyncio.to_thread(_lease, door, fleet, query, values["hold"], caller.name)
+        found = await asyncio.to_thread(leased_now, door, fleet, query, values["hold"], caller.name)
     except StoreError as error:
-        raise _no_state(error) from None
+        raise no_state(error) from None
     door.decisions[found.decision.exit_code] += 1
     lease = found.lease
     told = None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
     return answer_decision(found.decision, began, told)
 
 
-def _lease(
+def leased_now(
     door: Door, fleet: FleetSnapshot, query: RouteQuery, hold_s: float | None, owner: str
 ) -> LeasedRoute:
-    """Takes as long as the disk does. Raises StoreError."""
+    """The decision and its lease. Takes as long as the disk does. Raises StoreError."""
     with Store.open(door.state_dir, busy_timeout_s=LOCK_WAIT_S) as store:
         known: RouteKnowledge = knowledge_on_demand(store, door.state_dir, door.machines_dir, fleet)
 
@@ -66,7 +66,7 @@ async def release(door: Door, caller: Caller, name: str, values: Values) -> Resp
     try:
         is_released = await asyncio.to_thread(_release, door, lease_id)
     except StoreError as error:
-        raise _no_state(error) from None
+        raise no_state(error) from None
     if not is_released:
         raise ApiError(
             404, "no_lease", f"no lease {lease_id[:40]!r} holds", where=WHERE,
@@ -81,7 +81,8 @@ def _release(door: Door, lease_id: str) -> bool:
         return release_lease(store, door.machines_dir, lease_id)
 
 
-def _no_state(error: StoreError) -> ApiError:
+def no_state(error: StoreError) -> ApiError:
+    """503."""
     return ApiError(
         503, "state", "leases cannot be written", where=WHERE, why=str(error),
         hint="check the disk and the rights of the state folder: fleettui config path",

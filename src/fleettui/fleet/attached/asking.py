@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fleettui.net.server_client import ServerError, get_from_server, no_server
+from _json import encode_basestring_ascii
+
+from fleettui.net.server_client import ServerError, ask_server, no_server
 from fleettui.store.json_text import read_json
 
 TYPE_CHECKING = False
@@ -31,6 +33,31 @@ def ask_document(
     return document
 
 
+def change_there(
+    access: ServerAccess, path: str, fields: Iterable[tuple[str, object]], timeout_s: float = ANSWER_S
+) -> dict[str, Any]:
+    """The JSON document of an address that changes something. Raises ServerError."""
+    body = f"{{{','.join(f'{json_text(name)}:{json_text(value)}' for name, value in fields)}}}"
+    status, answer = ask_server(access, path, timeout_s, body.encode("ascii"))
+    if status != 200:
+        raise refusal(access, status, answer)
+    document = _document(answer)
+    if document is None:
+        raise no_server(access.place, f"{path} is no JSON")
+    return document
+
+
+def json_text(value: object) -> str:
+    """JSON of texts, numbers, flags and lists of them; `import json` takes as long as all the rest."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(json_text, value))}]"
+    return encode_basestring_ascii(str(value))
+
+
 def ask_bytes(
     access: ServerAccess,
     path: str,
@@ -39,7 +66,7 @@ def ask_bytes(
 ) -> bytes:
     """The body of an address. Raises ServerError, with the server's own words where it has some."""
     words = "&".join(f"{name}={quoted(str(value))}" for name, value in query)
-    status, body = get_from_server(access, f"{path}?{words}" if words else path, timeout_s)
+    status, body = ask_server(access, f"{path}?{words}" if words else path, timeout_s)
     if status != 200:
         raise refusal(access, status, body)
     return body
@@ -65,7 +92,9 @@ def refusal(access: ServerAccess, status: int, body: bytes) -> ServerError:
             if access.token_file is None
             else f"the token of {access.token_file} is not one of this server"
         ]
-    return ServerError(f"the server {place.text} refuses: {words}", *hints, is_absent=status == 503)
+    verb = " refuses" if status in (400, 401, 403) else ""
+    text = f"the server {place.text}{verb}: {words}"
+    return ServerError(text, *hints, is_absent=status == 503, status=status)
 
 
 def quoted(text: str) -> str:

@@ -96,8 +96,8 @@ class AttachedFleet:
     def notices(self) -> tuple[str, ...]:
         """What the operator should know."""
         if self._away_since is None:
-            via = f"via server {self.access.place.text}: it allows no actions; keys that change something are"
-            return (f"{via} not there", *self._server_notices)
+            via = f"via server {self.access.place.text}: nothing is changed through it"
+            return (f"{via}; keys that would are not there", *self._server_notices)
         told = f"{self._error or f'the server {self.access.place.text} does not answer yet'}; tried again"
         if self._own is not None:
             return (f"{told}; the machines are asked from here", *self._own.notices)
