@@ -29,7 +29,7 @@ ROUTE_EXIT_CODES = """stdout is exactly one line, the answer; reasons go to stde
 
 Each choice leaves a lease for some seconds, so that scripts that ask at the same time are sent to different
 machines. Leases are local to the state directory: other jump hosts, and other users of this one, do not see
-them. They reject no machine.
+them, unless all of them ask one server that takes leases (--server). They reject no machine.
 
 exit codes:
   0  routed
