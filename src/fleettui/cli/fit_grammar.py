@@ -6,10 +6,8 @@ from argparse import ArgumentParser
 
 from fleettui.cli.options import positive_seconds, seconds
 from fleettui.cli.verbs import Convert
+from fleettui.model.fit import CACHE_TYPES, MAX_PARALLEL
 from fleettui.model.sizes import parse_tokens
-
-CACHE_TYPES = ("f16", "q8_0", "q4_0")
-MAX_PARALLEL = 1024
 
 DESCRIPTION = (
     "Show on which machines MODEL fits, and how: on one GPU, on several, with evictions, with CPU offload."

@@ -107,6 +107,7 @@ def build_parser() -> Parser:
     _add_events(commands, options)
     _add_logs(commands, options)
     _add_serve(commands, options)
+    _add_mcp(commands, options)
     _add_config(commands, options)
     _add_demo(commands, _global_options(has_folders=False))
     return parser
@@ -300,6 +301,12 @@ def _add_serve(commands: Any, options: argparse.ArgumentParser) -> None:
     from fleettui.cli.serve_grammar import CODES, DESCRIPTION, add_serve_options
 
     add_serve_options(_add(commands, "serve", options, DESCRIPTION, CODES), _argument_type)
+
+
+def _add_mcp(commands: Any, options: argparse.ArgumentParser) -> None:
+    from fleettui.cli.mcp_grammar import CODES, DESCRIPTION
+
+    _add(commands, "mcp", options, DESCRIPTION, CODES)
 
 
 def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:

@@ -33,6 +33,7 @@ _TITLES = frozenset(
         "events",
         "logs",
         "serve",
+        "mcp",
         "demo",
     }
 )
@@ -157,6 +158,10 @@ def _command_of(arguments: Namespace) -> Callable[[Namespace], int]:
         from fleettui.cli.serve import serve_command
 
         return serve_command
+    if arguments.command == "mcp":
+        from fleettui.cli.mcp import mcp_command
+
+        return mcp_command
     if arguments.command == "demo":
         from fleettui.cli.demo import demo_command
 

@@ -84,6 +84,25 @@ def discard() -> None:
     os.close(devnull)
 
 
+def take_over() -> int:
+    """A descriptor of stdout for a protocol alone; whatever else is printed goes to stderr from now on."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "stdout is closed, so nobody can be answered")
+    own = os.dup(sys.stdout.fileno())  # not inherited
+    try:
+        os.dup2(2, sys.stdout.fileno())
+    except OSError:  # stderr is closed
+        discard()
+    return own
+
+
+def write_through(descriptor: int, text: str) -> None:
+    """All of a text, as UTF-8, to a descriptor of `take_over`; takes as long as its reader does."""
+    rest = memoryview(text.encode("utf-8", "replace"))
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
 def has_written() -> bool:
     """True once anything was printed."""
     return _has_written

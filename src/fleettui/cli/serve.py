@@ -27,6 +27,10 @@ def serve_command(arguments: Namespace) -> int:
     if folders.is_readonly and arguments.allow_actions:
         raise CommandError("--readonly (or `readonly:` of the settings) refuses --allow-actions")
     _check_libraries()
+    if arguments.mcp:
+        from fleettui.cli.mcp import check_mcp_library
+
+        check_mcp_library()
     _allow_files()
     from fleettui.cli.polling import report_problems
     from fleettui.serve.app import serve_fleet
@@ -56,7 +60,7 @@ def serve_command(arguments: Namespace) -> int:
             )
 
     try:
-        return run_serving(serve_fleet(service, folders.state_dir, entrance, tell))
+        return run_serving(serve_fleet(service, folders.state_dir, entrance, tell, has_mcp=arguments.mcp))
     finally:
         entrance.close()
         if service.drains is not None:

@@ -63,6 +63,11 @@ def add_serve_options(parser: ArgumentParser, as_type: Convert) -> None:
         help="the same for whoever may only read (repeatable)",
     )
     parser.add_argument(
+        "--mcp",
+        action="store_true",
+        help="speak MCP at /mcp too, for language models; for reading only (docs/mcp.md)",
+    )
+    parser.add_argument(
         "--make-token", metavar="FILE", help="write a new token into a new file, and do nothing else"
     )
     parser.add_argument(

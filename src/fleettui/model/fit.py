@@ -7,6 +7,11 @@ from fleettui.model.model_shape import ModelShape
 from fleettui.model.record import dataclass
 from fleettui.model.unknown import NOT_READ, Maybe
 
+CACHE_TYPES = ("f16", "q8_0", "q4_0")
+"""Of the KV cache, as a server can be set."""
+MAX_PARALLEL = 1024
+"""Requests at once that may be asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class FitQuery:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from fleettui.serve.stream_hub import StreamHub
 
 if TYPE_CHECKING:
     from fleettui.fleet.service import FleetService
+    from fleettui.serve.mcp_http import McpOverHttp
     from fleettui.serve.terms import Entrance
 
 
@@ -54,10 +55,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 )
 
 
-def make_app(door: Door) -> Guard:
-    """The whole application, for any ASGI server."""
+def make_app(door: Door, mcp: McpOverHttp | None = None) -> Guard:
+    """The whole application, for any ASGI server. `mcp`: it is running, and has an address."""
+    tools = [] if mcp is None else [Route("/mcp", endpoint=mcp)]
     app = Starlette(
         routes=[
+            *tools,
             *action_routes(door),
             *(Route(item.path, _handle(door, item), methods=["GET"]) for item in ENDPOINTS),
         ],
@@ -111,14 +114,23 @@ async def serve_fleet(
     state_dir: str,
     entrance: Entrance,
     when_ready: Callable[[], None],
+    *,
+    has_mcp: bool = False,
 ) -> int:
     """Poll and answer until cancelled; then streams, requests and connections end, in that order."""
     own, hub = OwnMachine(service), StreamHub(service)
     door = Door(service, state_dir, service.settings.machines_dir, own, hub, entrance.access)
-    server = make_http_server(make_app(door), entrance.tls)
+    running, mcp = AsyncExitStack(), None
+    if has_mcp:
+        from fleettui.serve.mcp_http import McpOverHttp
+
+        mcp = McpOverHttp(door)
+    server = make_http_server(make_app(door, mcp), entrance.tls)
     serving: asyncio.Task[None] | None = None
     try:
         await service.start()
+        if mcp is not None:
+            await running.enter_async_context(mcp.running())
         serving = asyncio.create_task(server.serve(sockets=[*entrance.listeners]), name="http server")
         when_ready()
         await asyncio.wait([serving])
@@ -130,6 +142,7 @@ async def serve_fleet(
         if serving is not None:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([serving], timeout=2 * GRACE_S + 1)
+        await running.aclose()
         entrance.close()
         await own.close()
         await service.stop()

@@ -1,0 +1,69 @@
+"""MCP for one client, line by line, beside pollers of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcp.server.stdio import stdio_server
+
+from fleettui.fleet.own_machine import OwnMachine
+from fleettui.serve.door import Door
+from fleettui.serve.mcp_server import make_mcp_server
+from fleettui.serve.stream_hub import StreamHub
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+    from fleettui.fleet.service import FleetService
+
+
+log = logging.getLogger(__name__)
+
+
+class Answers(Protocol):
+    """Where lines go."""
+
+    async def write(self, text: str) -> None:
+        """One message with its newline."""
+
+    async def flush(self) -> None:
+        """After each message."""
+
+
+async def answer_lines(
+    service: FleetService,
+    state_dir: str,
+    questions: AsyncIterable[str],
+    answers: Answers,
+    when_ready: Callable[[], None],
+) -> None:
+    """Poll and answer until the questions end."""
+    own, hub = OwnMachine(service), StreamHub(service)
+    server = make_mcp_server(Door(service, state_dir, service.settings.machines_dir, own, hub))
+    speaking: asyncio.Task[None] | None = None
+    try:
+        await service.start()
+        when_ready()
+        speaking = asyncio.create_task(_speak(server, questions, answers), name="mcp")
+        await asyncio.wait([speaking])
+        speaking.result()
+    finally:
+        if speaking is not None and not speaking.done():
+            speaking.cancel()
+            await asyncio.wait([speaking])
+            # A message on its way through the SDK meets closed streams then, which is no failure of ours.
+            log.debug("ended while it spoke: %r", speaking.cancelled() or speaking.exception())
+        hub.close()
+        await own.close()
+        await service.stop()
+
+
+async def _speak(server: Server[Any], questions: AsyncIterable[str], answers: Answers) -> None:
+    """The SDK reads lines and writes texts; its own streams would hang in a read when a signal comes."""
+    lines: Any = questions
+    texts: Any = answers
+    async with stdio_server(lines, texts) as (read_stream, write_stream):
+        await server.run(read_stream, write_stream, server.create_initialization_options())
