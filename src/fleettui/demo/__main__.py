@@ -125,11 +125,11 @@ async def serve(settings: DemoSettings, parent: int | None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     server = DemoServer(settings)
-    commands: asyncio.Queue[str] = asyncio.Queue()
+    commands: asyncio.Queue[str | None] = asyncio.Queue()
     try:
         await server.start()
         print_line(server.ready_document() | {"pid": os.getpid()})
-        read_lines(commands.put_nowait, stop.set)
+        read_lines(commands.put_nowait, lambda: commands.put_nowait(None))
         tasks = [asyncio.create_task(_obey(server, commands, stop))]
         if parent is not None:
             tasks.append(asyncio.create_task(watch_parent(parent, stop)))
@@ -142,9 +142,11 @@ async def serve(settings: DemoSettings, parent: int | None) -> int:
     return 0
 
 
-async def _obey(server: DemoServer, commands: asyncio.Queue[str], stop: asyncio.Event) -> None:
-    while True:
-        print_line(await run_command(server, await commands.get(), stop))
+async def _obey(server: DemoServer, commands: asyncio.Queue[str | None], stop: asyncio.Event) -> None:
+    """One command after the other; None: no more come, and those before it are answered."""
+    while (line := await commands.get()) is not None:
+        print_line(await run_command(server, line, stop))
+    stop.set()
 
 
 def main(arguments: list[str]) -> int:
