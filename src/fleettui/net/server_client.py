@@ -159,10 +159,10 @@ def _with_tls(access: ServerAccess, raw: Any, deadline: float) -> Any:
     import socket
 
     plain = socket.socket(fileno=raw.detach())
-    plain.settimeout(max(0.001, deadline - time.monotonic()))
     try:
+        plain.settimeout(max(0.001, deadline - time.monotonic()))
         return make_tls(access).wrap_socket(plain, server_hostname=access.place.host)
-    except OSError:
+    except BaseException:
         plain.close()
         raise
 
