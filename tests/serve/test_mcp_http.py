@@ -58,7 +58,7 @@ def test_tools_answer_over_http(server: Served, mode: str) -> None:
             unknown = portal.call(
                 partial(client.call_tool, "find_machine_for_model", {"model": "lama3.1:70b"})
             )
-    assert len(tools) == 6
+    assert len(tools) == 7
     assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
     assert not found.is_error
     told = server.json("/api/route", model="llama3.1:70b")["chosen"]
@@ -73,7 +73,7 @@ def test_each_post_is_answered_by_itself(server: Served) -> None:
     """No session is kept, so a server that was started anew goes on."""
     answer = post(server, message(id=1, method="tools/list"))
     assert answer.status == 200
-    assert len(answer.json["result"]["tools"]) == 6
+    assert len(answer.json["result"]["tools"]) == 7
     assert "mcp-session-id" not in {name.lower() for name in answer.headers}
 
 

@@ -26,6 +26,7 @@ CATALOG = str(Path(__file__).resolve().parents[2] / "catalog")
 ARGUMENTS = ["-m", "fleettui", "mcp", "--catalog", CATALOG]
 READING = {
     "list_machines", "get_infrastructure", "get_system_resources", "find_machine_for_model", "plan", "fit",
+    "drain_status",
 }  # fmt: skip
 
 

@@ -304,9 +304,9 @@ def _add_serve(commands: Any, options: argparse.ArgumentParser) -> None:
 
 
 def _add_mcp(commands: Any, options: argparse.ArgumentParser) -> None:
-    from fleettui.cli.mcp_grammar import CODES, DESCRIPTION
+    from fleettui.cli.mcp_grammar import CODES, DESCRIPTION, add_mcp_options
 
-    _add(commands, "mcp", options, DESCRIPTION, CODES)
+    add_mcp_options(_add(commands, "mcp", options, DESCRIPTION, CODES))
 
 
 def _add_demo(commands: Any, options: argparse.ArgumentParser) -> None:

@@ -65,7 +65,7 @@ def add_serve_options(parser: ArgumentParser, as_type: Convert) -> None:
     parser.add_argument(
         "--mcp",
         action="store_true",
-        help="speak MCP at /mcp too, for language models; for reading only (docs/mcp.md)",
+        help="speak MCP at /mcp too, for language models; --allow-actions holds there, too (docs/mcp.md)",
     )
     parser.add_argument(
         "--make-token", metavar="FILE", help="write a new token into a new file, and do nothing else"

@@ -48,11 +48,16 @@ class Action:
         return await self.perform(door, caller_of(request.scope), name, lambda: self._read_body(request))
 
     async def perform(
-        self, door: Door, caller: Caller, name: str, load: Callable[[], Awaitable[Mapping[str, Any]]]
+        self,
+        door: Door,
+        caller: Caller,
+        name: str,
+        load: Callable[[], Awaitable[Mapping[str, Any]]],
+        way: str = "HTTP",
     ) -> Response:
         """Ask whether the caller may, only then load the fields, do it, and tell the timeline; for any way
-        in which somebody asks. Raises ApiError."""
-        self._admit(door, caller)
+        in which somebody asks, which the timeline names. Raises ApiError."""
+        self.admit(door, caller, way)
         known = name if door.service.snapshot.find(name) is not None else ""
         word, reason = self.word, None
         try:
@@ -60,16 +65,18 @@ class Action:
             word, reason = self._word_of(values), _reason_of(values)
             answer = await self.handler(door, caller, name, values)
         except ApiError as error:
-            door.audit.note(caller.name, known, word, error.status, why=error.error["what"], reason=reason)
+            what = error.error["what"]
+            door.audit.note(caller.name, known, word, error.status, why=what, reason=reason, way=way)
             raise
         except BaseException as error:
-            door.audit.note(caller.name, known, word, 500, why=type(error).__name__, reason=reason)
+            what = type(error).__name__
+            door.audit.note(caller.name, known, word, 500, why=what, reason=reason, way=way)
             raise
-        door.audit.note(caller.name, known, word, answer.status_code, reason=reason)
+        door.audit.note(caller.name, known, word, answer.status_code, reason=reason, way=way)
         return answer
 
-    def _admit(self, door: Door, caller: Caller) -> None:
-        """Raises ApiError unless the caller may, now."""
+    def admit(self, door: Door, caller: Caller, way: str = "HTTP") -> None:
+        """Raises ApiError unless the caller may, now; a refusal is told."""
         try:
             caller.check_acting(self.path)
             wait_s = door.action_rate.take(caller.name)
@@ -80,7 +87,7 @@ class Action:
                     headers={"retry-after": str(int(wait_s) + 1)},
                 )  # fmt: skip
         except ApiError as error:
-            door.audit.note_refusal(caller.name, caller.address, self.word, error)
+            door.audit.note_refusal(caller.name, caller.address, self.word, error, way)
             raise
 
     def _word_of(self, values: Values) -> str:

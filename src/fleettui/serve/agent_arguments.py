@@ -52,9 +52,14 @@ def text(
     return Argument(name, schema, None, is_required, read)
 
 
-def flag(name: str, about: str) -> Argument:
-    """True or false; false without it."""
-    return Argument(name, {"type": "boolean", "description": about, "default": False}, False)
+def flag(name: str, about: str, *, default: bool = False) -> Argument:
+    """True or false."""
+    return Argument(name, {"type": "boolean", "description": about, "default": default}, default)
+
+
+def decision(name: str, about: str) -> Argument:
+    """True or false, without a default."""
+    return Argument(name, {"type": "boolean", "description": about}, is_required=True)
 
 
 def whole(name: str, about: str, least: int, most: int, default: int | None = None) -> Argument:

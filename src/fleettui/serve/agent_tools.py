@@ -1,6 +1,7 @@
 """The tools that a language model may call, whatever carries them: arguments in, a document and lines out.
 
-All of them only look. They answer from what the addresses of the API answer from.
+Those here only look, and answer from what the addresses of the API answer from; `agent_actions` has those
+that change something.
 """
 
 from __future__ import annotations
@@ -8,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from fleettui.model.fit import CACHE_TYPES, MAX_PARALLEL, FitQuery
-from fleettui.model.record import dataclass
 from fleettui.model.route import EXIT_NONE_ELIGIBLE, EXIT_UNKNOWN_MODEL, RouteQuery
 from fleettui.serve import agent_arguments as args
-from fleettui.serve.agent_arguments import Argument
+from fleettui.serve.agent_actions import TOOLS as CHANGING_TOOLS
+from fleettui.serve.agent_actions import WAY
+from fleettui.serve.agent_tool import CONTEXT_MOST, Tool, ToolError
 from fleettui.serve.answers import ApiError
 from fleettui.serve.deciding import decide_now, fit_now
 from fleettui.serve.plan_routes import read_gpu
@@ -30,40 +32,10 @@ from fleettui.view.route_text import route_lines
 if TYPE_CHECKING:
     from fleettui.model.snapshot import MachineSnapshot
     from fleettui.serve.door import Door
+    from fleettui.serve.permission import Caller
     from fleettui.view.json_values import Document
 
 MACHINES_MOST = 300
-CONTEXT_MOST = 1 << 26
-
-Handler = Callable[["Door", Mapping[str, Any]], Awaitable["Document"]]
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool."""
-
-    name: str
-    title: str
-    about: str
-    """For the model: what it answers, and when to ask it."""
-    handler: Handler
-    """Raises ToolError or ApiError."""
-    lines: Callable[[Document], list[str]]
-    """The document, cleaned, for who reads text."""
-    arguments: tuple[Argument, ...] = ()
-
-
-class ToolError(Exception):
-    """The call has no answer: what failed, why, what to do next, and names that may be meant."""
-
-    def __init__(self, code: str, what: str, why: str, hint: str, document: Document | None = None) -> None:
-        super().__init__(what)
-        self.code = code
-        self.what = what
-        self.why = why
-        self.hint = hint
-        self.document = document
-        """What is known all the same."""
 
 
 def find_tool(name: str) -> Tool | None:
@@ -76,18 +48,37 @@ def nearest_tools(name: str) -> list[str]:
     return get_close_matches(name, [tool.name for tool in TOOLS], 2, 0.5)
 
 
-async def call_tool(door: Door, tool: Tool, given: Mapping[str, Any]) -> tuple[Document, list[str]]:
+def tools_for(caller: Caller) -> tuple[Tool, ...]:
+    """Those that this caller may call."""
+    return tuple([tool for tool in TOOLS if tool.action is None or caller.may_act])
+
+
+async def call_tool(
+    door: Door, caller: Caller, tool: Tool, given: Mapping[str, Any]
+) -> tuple[Document, list[str]]:
     """The answer of a tool, cleaned, as a document and as lines. Raises ToolError."""
+    try:
+        if tool.action is not None and not caller.may_act:
+            tool.action.admit(door, caller, WAY)
+        return await _answer(door, caller, tool, given)
+    except ApiError as error:
+        told = error.error
+        hint = told["next"] or "look again: get_infrastructure and drain_status have how it stands"
+        if told["code"] == "unknown_machine":
+            hint = told["next"] if "did you mean" in told["next"] else "names: list_machines"
+        elif told["code"] == "usage":
+            hint = f"see the input schema of {tool.name}"
+        raise ToolError(told["code"], told["what"], told["why"], hint) from None
+
+
+async def _answer(
+    door: Door, caller: Caller, tool: Tool, given: Mapping[str, Any]
+) -> tuple[Document, list[str]]:
     try:
         values = args.read_arguments(tool.arguments, given)
     except ValueError as error:
         raise ToolError("usage", str(error), "", f"see the input schema of {tool.name}") from None
-    try:
-        document = await tool.handler(door, values)
-    except ApiError as error:
-        told = error.error
-        hint = "names: list_machines" if error.status == 404 else told["next"]
-        raise ToolError(told["code"], told["what"], told["why"], hint) from None
+    document = await tool.handler(door, caller, values)
     cleaned: Document = documents.cleaned(document)
     return cleaned, tool.lines(cleaned)
 
@@ -95,7 +86,7 @@ async def call_tool(door: Door, tool: Tool, given: Mapping[str, Any]) -> tuple[D
 # -- machines ---------------------------------------------------------------------------------------------
 
 
-async def _list_machines(door: Door, values: Mapping[str, Any]) -> Document:
+async def _list_machines(door: Door, caller: Caller, values: Mapping[str, Any]) -> Document:
     fleet = await door.fleet()
     chosen = _choose(fleet.machines, (), values["filter"])
     shown = chosen[: values["limit"]]
@@ -106,7 +97,7 @@ async def _list_machines(door: Door, values: Mapping[str, Any]) -> Document:
     }
 
 
-async def _infrastructure(door: Door, values: Mapping[str, Any]) -> Document:
+async def _infrastructure(door: Door, caller: Caller, values: Mapping[str, Any]) -> Document:
     await door.wait_until_ready()
     fleet = await door.fleet()
     chosen = _choose(fleet.machines, values["machines"], values["filter"])
@@ -120,7 +111,7 @@ async def _infrastructure(door: Door, values: Mapping[str, Any]) -> Document:
     }
 
 
-async def _system(door: Door, values: Mapping[str, Any]) -> Document:
+async def _system(door: Door, caller: Caller, values: Mapping[str, Any]) -> Document:
     return documents.details_document(await door.own.look(), time.time())
 
 
@@ -161,7 +152,7 @@ def _read_filter(line: str) -> Filter:
 # -- decisions --------------------------------------------------------------------------------------------
 
 
-async def _find_machine(door: Door, values: Mapping[str, Any]) -> Document:
+async def _find_machine(door: Door, caller: Caller, values: Mapping[str, Any]) -> Document:
     fleet = await door.fleet()
     _check_names(fleet.machines, values["exclude"])
     decision = await decide_now(
@@ -186,7 +177,7 @@ async def _find_machine(door: Door, values: Mapping[str, Any]) -> Document:
     return document
 
 
-async def _fit(door: Door, values: Mapping[str, Any]) -> Document:
+async def _fit(door: Door, caller: Caller, values: Mapping[str, Any]) -> Document:
     fleet = await door.fleet()
     _check_names(fleet.machines, values["machines"])
     report = await fit_now(
@@ -224,7 +215,7 @@ def _negative(exit_code: int, what: str, why: str, document: Document) -> ToolEr
 # -- plans ------------------------------------------------------------------------------------------------
 
 
-async def _plan(door: Door, values: Mapping[str, Any]) -> Document:
+async def _plan(door: Door, caller: Caller, values: Mapping[str, Any]) -> Document:
     question = PlanQuestion(
         values["optimal"], values["include_unavailable"], values["without_machines"], values["without_gpus"]
     )
@@ -339,4 +330,5 @@ TOOLS: tuple[Tool, ...] = (
             args.whole("limit", "How many machines at most, best first", 1, MACHINES_MOST, 30),
         ),
     ),
+    *CHANGING_TOOLS,
 )

@@ -30,7 +30,15 @@ class Audit:
         self._untold = 0
 
     def note(
-        self, by: str, machine: str, action: str, status: int, *, why: str = "", reason: str | None = None
+        self,
+        by: str,
+        machine: str,
+        action: str,
+        status: int,
+        *,
+        why: str = "",
+        reason: str | None = None,
+        way: str = "HTTP",
     ) -> None:
         """An action that was tried: `action` says what, `why` what stood against it. Neither has anything
         that an unknown client wrote."""
@@ -38,18 +46,18 @@ class Audit:
         severity: EventSeverity = "note" if is_done else "warn"
         result = "done" if is_done else "failed"
         told = f': "{reason}"' if reason else ""
-        text = f"asked by HTTP: {action}{told}: {result}" + (f": {why}" if why else "")
+        text = f"asked by {way}: {action}{told}: {result}" + (f": {why}" if why else "")
         details = {"action": action, "result": result, "status": status, "reason": reason}
         self._tell(machine, severity, text, details, by)
 
-    def note_refusal(self, by: str, address: str, action: str, error: ApiError) -> None:
+    def note_refusal(self, by: str, address: str, action: str, error: ApiError, way: str = "HTTP") -> None:
         """A change, or a token, that was refused before anything was tried."""
         if self._rate.take(""):
             self._untold += 1
             return
         more, self._untold = self._untold, 0
         why = error.error["why"] or error.error["what"]
-        text = f"refused by HTTP: {action}: {why}" + (f"; {more} more were refused before" if more else "")
+        text = f"refused by {way}: {action}: {why}" + (f"; {more} more were refused before" if more else "")
         details = {
             "action": action, "result": "refused", "status": error.status, "reason": None,
             "address": address, "code": error.error["code"], "more": more,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fleettui.serve.door import Door
     from fleettui.serve.permission import Caller
+    from fleettui.view.json_values import Document
 
 EXIT_OF_STATUS = {200: 0, 409: 1, 503: 4}
 """The documents are those of the command line, with its exit codes."""
@@ -136,6 +137,11 @@ def _machine(desk: DrainDesk, name: str, status: DrainStatus | None) -> dict[str
 
 async def answer_drains(door: Door, request: Request, values: Values) -> Response:
     """As `fleettui drain status --json`."""
+    return json_answer(await drains_document(door))
+
+
+async def drains_document(door: Door) -> Document:
+    """Drains that are on, as machines show them. Raises ApiError."""
     fleet = await door.fleet()
     try:
         found = await _statuses(door)
@@ -148,7 +154,7 @@ async def answer_drains(door: Door, request: Request, values: Values) -> Respons
     for status in found:
         machine = fleet.find(status.drain.machine)
         shown.append(status.as_shown(None if machine is None else machine.drain))
-    return json_answer(status_document(shown, time.time(), exit_code=0))
+    return status_document(shown, time.time(), exit_code=0)
 
 
 async def _statuses(door: Door) -> tuple[DrainStatus, ...]:

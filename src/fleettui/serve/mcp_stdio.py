@@ -12,6 +12,7 @@ from mcp.server.stdio import stdio_server
 from fleettui.fleet.own_machine import OwnMachine
 from fleettui.serve.door import Door
 from fleettui.serve.mcp_server import make_mcp_server
+from fleettui.serve.permission import own_caller
 from fleettui.serve.stream_hub import StreamHub
 
 if TYPE_CHECKING:
@@ -39,10 +40,13 @@ async def answer_lines(
     questions: AsyncIterable[str],
     answers: Answers,
     when_ready: Callable[[], None],
+    *,
+    may_act: bool = False,
 ) -> None:
-    """Poll and answer until the questions end."""
+    """Poll and answer until the questions end. `may_act`: who asks may change something, too."""
     own, hub = OwnMachine(service), StreamHub(service)
-    server = make_mcp_server(Door(service, state_dir, service.settings.machines_dir, own, hub))
+    door = Door(service, state_dir, service.settings.machines_dir, own, hub)
+    server = make_mcp_server(door, own_caller(may_act=may_act))
     speaking: asyncio.Task[None] | None = None
     try:
         await service.start()

@@ -25,6 +25,7 @@ PEER = "peer_uid"
 """In a request's `state`: the user at the other end of the Unix socket. Absent on TCP."""
 _CALLER = "caller"
 ACTIONS_OFF = "actions are off: the server was started without --allow-actions"
+OWN_ACTIONS_OFF = "actions are off: fleettui mcp was started without --allow-actions"
 NO_TOKEN = "it takes a bearer token (--token-file) or the server's Unix socket (--socket)"  # noqa: S105 - words
 WRONG_TOKEN = "wrong_token"  # noqa: S105 - a code
 READS_ONLY = "this token only allows reading"
@@ -53,6 +54,9 @@ class Caller:
         if self.why_not == ACTIONS_OFF:
             hint = "start it with --allow-actions and --token-file or --socket, or use the command line"
             raise ApiError(403, "actions_off", what, where=where, why=self.why_not, hint=hint)
+        if self.why_not == OWN_ACTIONS_OFF:
+            hint = "whoever set up the client may add --allow-actions, or use the command line"
+            raise ApiError(403, "actions_off", what, where=where, why=self.why_not, hint=hint)
         if self.is_known:
             hint = "use a token of --token-file, not of --read-token-file"
             raise ApiError(403, "may_not_act", what, where=where, why=self.why_not, hint=hint)
@@ -73,7 +77,7 @@ def ask_for_token(what: str, where: str, why: str, code: str = "token") -> ApiEr
 
 def own_caller(*, may_act: bool) -> Caller:
     """Of a program that runs for the user who started it, and is asked by nobody else."""
-    return Caller(operator_name(), True, may_act, "" if may_act else ACTIONS_OFF)
+    return Caller(operator_name(), True, may_act, "" if may_act else OWN_ACTIONS_OFF)
 
 
 def caller_of(scope: Mapping[str, Any]) -> Caller:
