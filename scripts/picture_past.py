@@ -30,6 +30,24 @@ class PastEvents:
         return lambda: None
 
 
+def untouched(fleet: FleetSnapshot) -> FleetSnapshot:
+    """The fleet as nobody used it while it was read.
+
+    Where time stands still what is left of it does too: a copy's expiry moves from one look to the next, as
+    after a request. Of a pinned copy the expiry itself tells when it was used: that stays.
+    """
+    return replace(fleet, machines=tuple(map(_untouched_machine, fleet.machines)))
+
+
+def _untouched_machine(machine: MachineSnapshot) -> MachineSnapshot:
+    pinned = {copy.name for copy in machine.loaded if copy.is_pinned}
+    engines = [
+        replace(engine, uses=tuple(use for use in engine.uses if use.name in pinned))
+        for engine in machine.engines
+    ]
+    return replace(machine, engines=tuple(engines))
+
+
 def past_events(fleet: FleetSnapshot, now: float) -> tuple[Event, ...]:
     """The last two hours, told by the differences between how machines are and how they may have been."""
     found = [event for machine in fleet.machines for event in _events_of(machine, now)]

@@ -45,7 +45,7 @@ from fleettui.tui.themes.own import COLORBLIND_DARK, CONTRAST
 from fleettui.view.oneshot import status_lines
 from fleettui.view.route_text import format_answer, route_lines
 from picture_drain import PictureDesk
-from picture_past import PastEvents, past_events, recall, with_newcomer
+from picture_past import PastEvents, past_events, recall, untouched, with_newcomer
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "screenshots"
@@ -209,7 +209,9 @@ async def settle(service: FleetService, demo: DemoFleet, clock: StoppableClock) 
 async def take(picture: Picture, service: FleetService, clock: StoppableClock) -> tuple[str, str]:
     """(SVG, background colour) of one picture."""
     now = clock()
-    snapshot = with_newcomer(service.snapshot, now) if picture.has_newcomer else service.snapshot
+    snapshot = untouched(service.snapshot)
+    if picture.has_newcomer:
+        snapshot = with_newcomer(snapshot, now)
     look = Look(theme=picture.theme, utc_offset_s=round(SHOWN_AT - now))
     port = PicturePort(service, snapshot, now)
     if picture.drained:
@@ -355,7 +357,9 @@ async def render(names: Sequence[str]) -> None:
                 if "status" in names:
                     save(
                         "status",
-                        clean_svg(print_commands(service.snapshot, clock()), "#12161d", False, fixed),
+                        clean_svg(
+                            print_commands(untouched(service.snapshot), clock()), "#12161d", False, fixed
+                        ),
                     )
             finally:
                 await service.stop()
