@@ -90,7 +90,8 @@ class EventKeeper:
             ready = [event for event in self._waiting if may_write or event.kind in KNOWN_HERE]
             if ready:
                 append_events(self._store, self._machines_dir, ready)
-                self._waiting = [event for event in self._waiting if event not in ready]
+                left = [event for event in self._waiting if event.kind not in KNOWN_HERE]
+                self._waiting = [] if may_write else left
             if may_write and now - self._pruned_at >= PRUNE_PERIOD_S:
                 self._pruned_at = now
                 prune_events(self._store, self._machines_dir, now)
