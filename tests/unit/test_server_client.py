@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from fleettui.fleet.attached.asking import ask_bytes, ask_document, quoted
 from fleettui.fleet.attached.reading import fetch_fleet
 from fleettui.model.server_place import ServerAccess, read_server_place
-from fleettui.net.server_client import ServerError, read_token
+from fleettui.net.server_client import ServerError, absent, read_token
 
 TOKEN = "kT3-" + "x9_" * 13
 
@@ -130,11 +130,24 @@ def test_nobody_there(tmp_path: Path) -> None:
     assert "No such file" in failure(access_to(f"unix:{tmp_path}/none")).text
 
 
+def test_a_server_that_ends_while_it_answers() -> None:
+    """It is away, and no stranger: whoever follows it asks again."""
+    for part in (b"", b"HTTP/1.1 200 OK\r\n", answer_of(b"{}")[:-1]):
+        with at_port(part) as (port, _):
+            error = failure(access_to(f"http://127.0.0.1:{port}"))
+        assert "cannot be reached: closed " in error.text
+        assert error.is_absent
+    ended = absent(read_server_place("https://jump.lan"), ssl.SSLEOFError(8, "EOF occurred"), 5.0)
+    assert ended.text == "the server https://jump.lan cannot be reached: EOF occurred"
+    assert ended.is_absent
+
+
 def test_somebody_else_there() -> None:
     for answer in (
         b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
         answer_of(b"<html>", "302 Found"),
         answer_of(b"", "500 x"),
+        answer_of(b"{}", "404 x"),
     ):
         with at_port(answer) as (port, _):
             error = failure(access_to(f"http://127.0.0.1:{port}"))
@@ -147,6 +160,10 @@ def test_somebody_else_there() -> None:
     [
         ("401 x", b'{"error": {"code": "token", "what": "no", "why": "w"}}', "refuses: no: w", False),
         ("503 x", b'{"error": {"code": "many", "what": "many", "next": "later"}}', ": many", True),
+        ("429 x", b'{"error": {"code": "many", "what": "many", "next": "later"}}', ": many", True),
+        ("503 x", b"Service Unavailable", "cannot answer now: status 503", True),
+        ("502 x", b"<html>", "cannot answer now: status 502", True),
+        ("403 x", b'{"error": {"code": "x", "what": "a\\u001b[2Jb\\nc"}}', "refuses: ab c", False),
         ("404 x", b'{"error": {"code": "not_found", "what": "x"}}', "of another version", False),
     ],
 )

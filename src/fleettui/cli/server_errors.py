@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
 
 def command_error(error: ServerError) -> CommandError:
-    """Nobody answers there: exit code 4, as where no machine does; else 2."""
+    """No answer to be had now: exit code 4, as where no machine answers; else 2."""
     if not error.is_absent:
         return CommandError(error.text, *error.hints)
+    start = () if error.status else ("start it there: fleettui serve",)
     return CommandError(
         error.text,
         *error.hints,
-        "start it there: fleettui serve",
+        *start,
         "or ask the machines from here: --standalone",
         exit_code=EXIT_NO_TELEMETRY,
     )

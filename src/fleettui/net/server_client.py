@@ -11,7 +11,7 @@ import os
 import stat
 import time
 
-from fleettui.net.http1 import AnswerReader, HttpProtocolError, HttpTooLarge
+from fleettui.net.http1 import AnswerReader, HttpClosed, HttpProtocolError, HttpTooLarge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ServerError(Exception):
         self.text = text
         self.hints = hints
         self.is_absent = is_absent
-        """Nobody answers there now; else it answers, and waiting does not help."""
+        """No answer to be had there now; else there is one, and waiting does not help."""
         self.status = status
         """Of its answer; 0: there was none."""
 
@@ -71,6 +71,8 @@ def ask_server(
             connection.close()
     except OSError as error:
         raise absent(place, error, timeout_s) from None
+    except HttpClosed as error:  # it ends, or is killed, while it answers
+        raise absent(place, ConnectionResetError(str(error)), timeout_s) from None
     except (HttpProtocolError, HttpTooLarge) as error:
         raise no_server(place, str(error)) from None
     return reader.status, reader.body
@@ -188,7 +190,7 @@ def absent(place: ServerPlace, error: OSError, timeout_s: float) -> ServerError:
             f"the certificate of {place.text} is not trusted: {verify}",
             "name the certificate that signed it: server_ca_file in the settings",
         )
-    if type(error).__module__ == "ssl":
+    if type(error).__module__ == "ssl" and type(error).__name__ != "SSLEOFError":  # that is one who ends
         return ServerError(
             f"{place.text}: no TLS: {getattr(error, 'reason', None) or error}", "does it speak plain http?"
         )

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
     from fleettui.model.server_place import ServerAccess
 
+_WORD_CHARS = 1_000
 ANSWER_S = 30.0
 """A server that has just started answers when every machine has, 10 s at most."""
+_PASSING = frozenset((429, 502, 503, 504))
+"""It has too much to do, or only what stands in front of it answers: another time it may."""
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -74,11 +77,18 @@ def ask_bytes(
 
 def refusal(access: ServerAccess, status: int, body: bytes) -> ServerError:
     """What a server says that does not answer."""
+    from fleettui.probes.clean import clean_text
+
     place, document = access.place, _document(body)
     error = document.get("error") if document is not None else None
+    is_absent = status in _PASSING
     if not isinstance(error, dict):
-        return no_server(place, f"status {status}")
-    told = {name: str(value) for name, value in error.items()}
+        if not is_absent:
+            return no_server(place, f"status {status}")
+        text = f"the server {place.text} cannot answer now: status {status}"
+        return ServerError(text, is_absent=True, status=status)
+    # While the server is away anybody may listen at its port.
+    told = {name: clean_text(str(value), _WORD_CHARS) for name, value in error.items()}
     if told.get("code") == "not_found":
         return ServerError(
             f"the server {place.text} is a fleettui of another version, which cannot be attached to",
@@ -94,7 +104,7 @@ def refusal(access: ServerAccess, status: int, body: bytes) -> ServerError:
         ]
     verb = " refuses" if status in (400, 401, 403) else ""
     text = f"the server {place.text}{verb}: {words}"
-    return ServerError(text, *hints, is_absent=status == 503, status=status)
+    return ServerError(text, *hints, is_absent=is_absent, status=status)
 
 
 def quoted(text: str) -> str:
