@@ -57,7 +57,8 @@ def test_what_is_no_place(text: str, words: str) -> None:
     [
         ("http://127.0.0.1:3038", True), ("http://localhost:3038", True), ("http://[::1]:3038", True),
         ("https://jump.lan", True), ("unix:/run/f.sock", True),
-        ("http://jump.lan:3038", False), ("http://10.0.0.1:3038", False),
+        ("http://jump.lan:3038", False), ("http://10.0.0.1:3038", False), ("http://127.jump.lan", False),
+        ("http://127.0.0.1.lan", False),
     ],
 )  # fmt: skip
 def test_where_nobody_can_read_along(text: str, is_private: bool) -> None:

@@ -10,6 +10,7 @@ from fleettui.cli.route_choice import read_min_free
 from fleettui.cli.server_errors import command_error
 from fleettui.fleet.attached.asking import ask_document, change_there, quoted
 from fleettui.net.server_client import ServerError, no_server
+from fleettui.view.text import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def route_there(arguments: Namespace, access: ServerAccess, started_at: float, *
     if text:
         output.write_text(text)
     if not arguments.quiet:
-        diagnostics.say(f"via server {access.place.text}", *map(str, reasons))
+        diagnostics.say(f"via server {access.place.text}", *(clean(str(reason)) for reason in reasons))
         if code == 0 and not arguments.no_lease and found.get("leased") is not True:
             diagnostics.say(f"note: no lease was taken: {question.why_no_lease}")
     return code

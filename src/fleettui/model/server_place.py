@@ -39,7 +39,10 @@ class ServerPlace:
     @property
     def is_private(self) -> bool:
         """Nobody between here and there can read along: TLS, a socket, or this machine."""
-        return self.scheme != "http" or self.host in ("localhost", "::1") or self.host.startswith("127.")
+        if self.scheme != "http" or self.host in ("localhost", "::1"):
+            return True
+        parts = self.host.split(".")  # 127.jump.lan is a name
+        return parts[0] == "127" and len(parts) == 4 and all(map(str.isdecimal, parts))
 
 
 @dataclass(frozen=True, slots=True)
