@@ -159,26 +159,30 @@ def framed(kind: str, body: bytes) -> bytes:
 
 def test_a_fleet_is_told_by_its_messages_in_any_pieces() -> None:
     fleet = sample_fleet()
-    form = AttachForm(FakeService(EVENT))  # type: ignore[arg-type]
+    service = FakeService(EVENT)
+    form = AttachForm(service)  # type: ignore[arg-type]
+    whole = form.whole(fleet, NOW)
+    service.notices = ("the gap is closed",)
     changed = replace(fleet.machines[0], health="degraded", seq=99)
     later = replace(fleet, taken_at=NOW + 2, machines=(changed, *fleet.machines[2:]))
     gone = [fleet.machines[1].name]
     stream = (
         b"retry: 2000\n\n: nothing new\n\n"
-        + framed("snapshot", form.whole(fleet, NOW))
+        + framed("snapshot", whole)
         + framed("event", form.event(replace(EVENT, count=2, last_at=NOW + 1)))
         + framed("machines", form.changes(later, [changed], gone, NOW))
     )
     for step in (1, 7, len(stream)):
         reader, told = MessageReader(PLACE), ServedFleet(PLACE)
-        fleets, events = [], ServedEvents()
+        fleets, events, notices = [], ServedEvents(), []
         for start in range(0, len(stream), step):
             for message in reader.receive(stream[start : start + step]):
                 told.take(message)
                 events.take(told.events)
                 fleets.append(told.fleet)
+                notices.append(told.notices)
         assert fleets == [fleet, fleet, later]
-        assert told.notices == ("mind the gap",)
+        assert notices == [("mind the gap",), ("mind the gap",), ("the gap is closed",)]
         assert events.events == (replace(EVENT, count=2, last_at=NOW + 1),)
 
 
@@ -186,7 +190,7 @@ def test_a_fleet_is_told_by_its_messages_in_any_pieces() -> None:
     "data",
     [
         framed("snapshot", b"fleettui 1 0\ndata: x"), framed("snapshot", b"x"), framed("machines", b"[1]"),
-        framed("machines", b"[1, 2, null, []]"), framed("event", b"[]"), framed("event", b"{"),
+        framed("machines", b"[1, 2, null, [], []]"), framed("event", b"[]"), framed("event", b"{"),
     ],
 )  # fmt: skip
 def test_messages_of_another_form_are_refused(data: bytes) -> None:

@@ -25,7 +25,7 @@ class StreamForm(Protocol):
     """Encodes in threads; a text has no line break that is not meant."""
 
     has_events: bool
-    """A whole snapshot brings the newest events along."""
+    """A whole snapshot brings the events of the timeline along."""
 
     def needs_whole(self, before: FleetSnapshot, fleet: FleetSnapshot) -> bool:
         """Something changed that `changes` does not tell."""
@@ -74,7 +74,8 @@ class AttachForm:
     """`/api/attach/stream`, read by fleet/attached/messages.py. Lines of a message:
 
     snapshot: `fleettui VERSION FORM`, the head, events as a JSON list of rows, notices as one of texts, then
-    a line for each machine. machines: `[taken_at, interval_s, paused_at, names in order]`, then the same.
+    a line for each machine. machines: `[taken_at, interval_s, paused_at, notices, names in order]`, then the
+    same.
     """
 
     has_events = True
@@ -103,8 +104,9 @@ class AttachForm:
         for name in gone:
             self._encoder.forget(name)
         names = [machine.name for machine in fleet.machines]
-        head = json.dumps([fleet.taken_at, fleet.interval_s, fleet.paused_at, names], separators=(",", ":"))
-        return _data([head, *machine_lines(changed, self._encoder)])
+        head = [fleet.taken_at, fleet.interval_s, fleet.paused_at, self._service.notices, names]
+        told = json.dumps(head, separators=(",", ":"))
+        return _data([told, *machine_lines(changed, self._encoder)])
 
     def event(self, event: Event) -> bytes:
         return json.dumps(event_row(event), separators=(",", ":")).encode()

@@ -157,7 +157,7 @@ class StreamHub:
         return [message for message in self._messages if message.number > number]
 
     async def _start_over(self, seen_at: float | None) -> tuple[int, list[bytes]]:
-        """The whole fleet, then the events that a reader missed who was here before."""
+        """The whole fleet, then the events that a reader missed who was here before, unless it has them."""
         fleet, number = self._fleet, self._number
         mark = number if self._form.has_events else 0
         if self._whole is None or self._whole[0] is not fleet or self._whole[1] != mark:
@@ -165,7 +165,7 @@ class StreamHub:
             self._whole = fleet, mark, encoding
         made = self._whole[2]
         missed: list[Event] = []
-        if seen_at is not None:
+        if seen_at is not None and not self._form.has_events:
             missed = [event for event in self._service.events.events if event.ended_at > seen_at - LATE_S]
         body = await asyncio.shield(made)
         pages = [self._frame("snapshot", body, number, self._clock())]

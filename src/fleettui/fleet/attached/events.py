@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from fleettui.model.event import Event
@@ -37,8 +37,10 @@ class ServedEvents:
         self._subscribers[key] = subscriber
         return lambda: self._subscribers.pop(key, None) and None
 
-    def take(self, events: Iterable[Event]) -> None:
+    def take(self, events: Sequence[Event]) -> None:
         """Events that came; one that is there already is replaced: it happened again."""
+        if not events:
+            return
         places = {_identity(event): index for index, event in enumerate(self._events)}
         news = []
         for event in events:

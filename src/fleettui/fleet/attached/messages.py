@@ -101,17 +101,18 @@ class ServedFleet:
             raise ValueError
         self.fleet = fleet
         self._machines = {item.name: item for item in machines}
-        self.notices = tuple(clean(str(text)) for text in json.loads(notices))
+        self._take_notices(json.loads(notices))
         self._take_events(json.loads(events))
 
     def _take_changes(self, lines: tuple[str, ...]) -> None:
         head, *rest = lines
-        taken_at, interval_s, paused_at, names = json.loads(head)
+        taken_at, interval_s, paused_at, notices, names = json.loads(head)
         changed = decode_machines(rest)
         if changed is None or self.fleet is None:
             raise ValueError
         self._machines |= {item.name: item for item in changed}
         self._machines = {name: self._machines[name] for name in names}
+        self._take_notices(notices)
         self.fleet = replace(
             self.fleet,
             taken_at=float(taken_at),
@@ -119,6 +120,9 @@ class ServedFleet:
             paused_at=paused_at,
             machines=tuple(self._machines.values()),
         )
+
+    def _take_notices(self, texts: list[object]) -> None:
+        self.notices = tuple(clean(str(text)) for text in texts)
 
     def _take_events(self, rows: list[object]) -> None:
         for row in rows:
