@@ -201,6 +201,8 @@ async def test_small_answers_go_out_at_once() -> None:
 async def big(scope: object, receive: object, send: object) -> None:
     """64 MiB, or a defect."""
     assert isinstance(scope, dict)
+    if scope["path"] == "/cancelled":  # as from a task that others wait for, too
+        raise asyncio.CancelledError
     if scope["path"] == "/defect":
         raise RuntimeError("secret of a defect")
     await send({"type": "http.response.start", "status": 200, "headers": []})  # type: ignore[operator]
@@ -259,15 +261,44 @@ async def test_too_many_requests_are_told_so(port: int, monkeypatch: pytest.Monk
     assert b'"code":"too_many_requests"' in answer
 
 
-async def test_a_defect_is_told_without_its_words(port: int) -> None:
+@pytest.mark.parametrize("path", [b"/defect", b"/cancelled"])
+async def test_a_defect_is_logged_and_told_without_its_words(
+    port: int, path: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /defect HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    writer.write(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     answer = await reader.read()
     writer.close()
     assert answer.startswith(b"HTTP/1.1 500 ")
     assert b'"code":"internal"' in answer
     assert b"secret" not in answer
     assert b"Traceback" not in answer
+    assert f"GET {path.decode()} failed" in caplog.messages
+
+
+async def test_who_is_not_answered_before_the_end_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(http_server, "GRACE_S", 0)
+    listener = open_socket(Place("127.0.0.1", 0))
+    began = asyncio.Event()
+
+    async def endless(scope: object, receive: object, send: object) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    server = make_http_server(Guard(endless))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    reader, writer = await asyncio.open_connection("127.0.0.1", listener.getsockname()[1])
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await began.wait()
+    server.should_exit = True
+    await serving
+    answer = await reader.read()
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 503 "), "clients of ours ask others then"
+    assert b'"code":"ending"' in answer
+    assert not caplog.messages, "it is no defect"
 
 
 async def test_a_defect_behind_an_address_is_json_too() -> None:

@@ -3,6 +3,7 @@ may, for the timeline and for the description."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
@@ -69,7 +70,7 @@ class Action:
             door.audit.note(caller.name, known, word, error.status, why=what, reason=reason, way=way)
             raise
         except BaseException as error:
-            what = type(error).__name__
+            what = "it was cut off" if isinstance(error, asyncio.CancelledError) else type(error).__name__
             door.audit.note(caller.name, known, word, 500, why=what, reason=reason, way=way)
             raise
         door.audit.note(caller.name, known, word, answer.status_code, reason=reason, way=way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 from typing import TYPE_CHECKING
@@ -67,15 +68,11 @@ class Guard:
         try:
             self._admit(scope)
             await self._app(scope, _limited(receive), guarded)
-        except ApiError as error:
-            if has_begun:
-                raise
-            await error.answer()(scope, receive, guarded)
-        except Exception as error:
-            log.exception("%s %s failed", scope["method"], scope["path"][:200])
+        except (Exception, asyncio.CancelledError) as error:
+            told = _answer_to(error, scope)
             if has_begun:
                 raise  # the connection ends: half an answer must not look like a whole one
-            await defect_answer(error, scope["path"]).answer()(scope, receive, guarded)
+            await told.answer()(scope, receive, guarded)
         finally:
             self._requests -= 1
 
@@ -230,7 +227,23 @@ def is_own_origin(text: str, host: str) -> bool:
     return bool(separator) and scheme in ("http", "https") and origin.lower() == host.lower()
 
 
-def defect_answer(error: Exception, path: str) -> ApiError:
+def _answer_to(error: BaseException, scope: Scope) -> ApiError:
+    """What is told of a request that failed; a defect is logged here, uvicorn says nothing."""
+    if isinstance(error, ApiError):
+        return error
+    request = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and request is not None and request.cancelling():
+        return ApiError(
+            503, "ending", "the server ends", where=scope["path"][:200],
+            why="it does not wait any longer for this answer",
+            hint="ask again when it is back; whether a change was made is in the timeline: GET /api/events",
+            headers={"retry-after": "2", "connection": "close"},
+        )  # fmt: skip
+    log.error("%s %s failed", scope["method"], scope["path"][:200], exc_info=error)
+    return defect_answer(error, scope["path"])
+
+
+def defect_answer(error: BaseException, path: str) -> ApiError:
     """500, without the words of a defect."""
     return ApiError(
         500, "internal", f"internal error: {type(error).__name__}", where=path[:200],

@@ -31,7 +31,7 @@ _EVERYWHERE = {
     413: "the request has a body",
     429: "too many requests, or wrong tokens, of one client",
     431: "request line and headers are too long",
-    503: "too many requests at once",
+    503: "too many requests at once, or the server ends",
 }
 _OF_ACTIONS = {
     400: "the body is no JSON object, a field is not known or has no such value",
