@@ -50,18 +50,13 @@ def positive_count(text: str) -> int:
 
 
 def server_text(text: str) -> str:
-    """A server as written, tidied; the path of a socket counts from here."""
-    import os
-
+    """A server as written, tidied."""
     from fleettui.model.server_place import read_server_place
 
     try:
-        place = read_server_place(text)
+        return read_server_place(text).text
     except ValueError as error:
         raise ValueError(f"{text!r} {error}") from None
-    if place.scheme == "unix":
-        return f"unix:{os.path.abspath(os.path.expanduser(place.path))}"  # noqa: PTH100, PTH111 - as above
-    return place.text
 
 
 FOLDER_OPTIONS: tuple[Option, ...] = (
