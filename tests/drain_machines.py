@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from builders import digest_of, make_card, make_copy, make_engine, make_fleet, make_installed, make_snapshot
+from fleettui.fleet.drain.desk import DrainDesk
 from fleettui.model.readings import EngineTraits, LoadedModel
 from fleettui.model.snapshot import FleetSnapshot, MachineSnapshot
 from fleettui.net.link import CommandAnswer, HttpAnswer
 
+FOLDER = "/fleet"
 MODEL = "qwen3:8b"
 GIB = 6.0
 POLL_S = 0.02
@@ -156,3 +159,25 @@ class DrainService:
     async def close(self) -> None:
         self._task.cancel()
         await asyncio.wait([self._task])
+
+
+Desks = Callable[..., DrainDesk]
+"""Makes a desk of these machines; `changes` by name: of the fleet's snapshot."""
+
+
+@asynccontextmanager
+async def open_desks(state_dir: Path) -> AsyncIterator[Desks]:
+    """Each as in a process of its own: with its own service and its own connection to one state database."""
+    made: list[DrainDesk] = []
+    services: list[DrainService] = []
+
+    def make(*machines: Ollama, **changes: Any) -> DrainDesk:
+        services.append(DrainService(*machines, **changes))
+        made.append(DrainDesk(services[-1], str(state_dir), FOLDER))
+        return made[-1]
+
+    yield make
+    for desk in made:
+        await desk.close()
+    for service in services:
+        await service.close()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from builders import make_engine
-from drain_machines import MODEL, DrainService, Ollama
+from drain_machines import FOLDER, MODEL, Desks, Ollama, open_desks
 from fleettui.fleet.drain.copy_work import CopyLoad, TargetRefused
 from fleettui.fleet.drain.desk import DrainDesk
 from fleettui.model.catalog import Catalog, CatalogModel
@@ -22,10 +22,8 @@ from fleettui.model.unknown import Unknown
 from fleettui.store.database import Store
 from fleettui.store.drains import change_drain
 
-FOLDER = "/fleet"
 OPTIONS = DrainOptions(idle_wait_s=0.5)
 LIMIT_S = 60.0
-Desks = Callable[..., DrainDesk]
 
 
 @pytest.fixture(autouse=True)
@@ -37,20 +35,8 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def desks(tmp_path: Path) -> AsyncIterator[Desks]:
-    made: list[DrainDesk] = []
-    services: list[DrainService] = []
-
-    def make(*machines: Ollama, **changes: Any) -> DrainDesk:
-        """`changes`: of the fleet's snapshot."""
-        services.append(DrainService(*machines, **changes))
-        made.append(DrainDesk(services[-1], str(tmp_path), FOLDER))
-        return made[-1]
-
-    yield make
-    for desk in made:
-        await desk.close()
-    for service in services:
-        await service.close()
+    async with open_desks(tmp_path) as make:
+        yield make
 
 
 async def ended(desk: DrainDesk) -> DrainStatus:

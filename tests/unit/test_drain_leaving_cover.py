@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from drain_machines import MODEL, DrainService, Ollama
+from drain_machines import FOLDER, MODEL, Desks, Ollama, open_desks
 from fleettui.fleet.drain.desk import DrainDesk
 from fleettui.model.catalog import Catalog, CatalogModel
 from fleettui.model.drain import Drain, DrainOptions, JournalEntry
@@ -22,30 +22,15 @@ from fleettui.store.drain_unloads import Standing, write_unload
 from fleettui.store.drains import append_journal, change_drain, load_journal
 from fleettui.store.flags import change_maintenance
 
-FOLDER = "/fleet"
 OPTIONS = DrainOptions(idle_wait_s=0.0)
 LIMIT_S = 60.0
-Desks = Callable[..., DrainDesk]
 
 
 @pytest.fixture
 async def desks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desks]:
-    """Each as in a process of its own: with its own connection to one state database."""
     monkeypatch.setattr("fleettui.fleet.drain.board.AGAIN_S", 0.01)
-    made: list[DrainDesk] = []
-    services: list[DrainService] = []
-
-    def make(*machines: Ollama, **changes: Any) -> DrainDesk:
-        """`changes`: of the fleet's snapshot."""
-        services.append(DrainService(*machines, **changes))
-        made.append(DrainDesk(services[-1], str(tmp_path), FOLDER))
-        return made[-1]
-
-    yield make
-    for desk in made:
-        await desk.close()
-    for service in services:
-        await service.close()
+    async with open_desks(tmp_path) as make:
+        yield make
 
 
 def stop_at_unload(desk: DrainDesk, *, is_written: bool) -> tuple[asyncio.Event, asyncio.Event]:
