@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from drain_machines import MODEL, DrainService, Ollama
+from drain_machines import FOLDER, MODEL, Desks, Ollama, open_desks
 from fleettui.fleet.drain.desk import DrainDesk
 from fleettui.model.drain import DrainOptions
 from fleettui.model.lease import Lease
@@ -19,31 +19,23 @@ from fleettui.store.database import Store
 from fleettui.store.drains import LOAD_LOCK, load_load_locks
 from fleettui.store.leases import load_leases
 
-FOLDER = "/fleet"
 OPTIONS = DrainOptions(idle_wait_s=0.0, targets=("cleo",))
 OTHER = "phi4:14b"
 LIMIT_S = 60.0
-Desks = Callable[..., DrainDesk]
 
 
 @pytest.fixture
 async def desks(tmp_path: Path) -> AsyncIterator[Desks]:
-    """Each as in a process of its own, that is alive."""
-    pids = [os.getpid(), os.getppid()]
-    made: list[DrainDesk] = []
-    services: list[DrainService] = []
+    """The second by the process that began this one, which is alive too."""
+    pids = iter((os.getpid(), os.getppid()))
+    async with open_desks(tmp_path) as make:
 
-    def make(*machines: Ollama) -> DrainDesk:
-        services.append(DrainService(*machines))
-        made.append(DrainDesk(services[-1], str(tmp_path), FOLDER))
-        made[-1]._book.pid = pids[len(made) - 1]
-        return made[-1]
+        def make_another(*machines: Ollama) -> DrainDesk:
+            desk = make(*machines)
+            desk._book.pid = next(pids)
+            return desk
 
-    yield make
-    for desk in made:
-        await desk.close()
-    for service in services:
-        await service.close()
+        yield make_another
 
 
 async def until(is_met: Callable[[], Any]) -> None:
@@ -86,6 +78,34 @@ async def test_a_target_on_which_another_process_loads_is_waited_for(desks: Desk
     assert [status and status.drain.state for status in ended] == ["drained", "drained"]
     assert set(cleo.loaded) == {MODEL, OTHER}
     await until(lambda: not leases(tmp_path))
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+async def test_a_worker_that_ends_leaves_no_room_reserved(
+    desks: Desks, tmp_path: Path, *, is_answered: bool
+) -> None:
+    """Also where it ends while the lease is being written."""
+    ada, bora, cleo = machines()
+    cleo.hold_answers()
+    desk = desks(ada, bora, cleo)
+    is_taking, take = asyncio.Event(), desk._book.take_lease
+
+    async def take_and_wait(lease: Lease) -> None:
+        await take(lease)
+        is_taking.set()
+        if not is_answered:  # nobody hears that it is
+            await asyncio.Event().wait()
+
+    desk._book.take_lease = take_and_wait  # type: ignore[method-assign]
+    async with asyncio.timeout(LIMIT_S):
+        await desk.start(["ada"], "PSU swap", OPTIONS)
+        await is_taking.wait()
+        await until(lambda: bool(cleo.sent) is is_answered)
+        assert [lease.machine for lease in leases(tmp_path)] == ["cleo"]
+        await desk.close()
+    assert leases(tmp_path) == []
+    with Store.open(str(tmp_path)) as store:
+        assert load_load_locks(store, FOLDER) == ()
 
 
 async def test_two_that_begin_at_once_load_one_after_the_other(desks: Desks) -> None:

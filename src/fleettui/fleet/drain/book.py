@@ -87,10 +87,9 @@ class DrainBook:
         """Askers whose effect no poll has shown yet."""
         return await self._call(lambda store: load_leases(store, self.machines_dir, self.clock()))
 
-    async def take_lease(self, target: RouteCandidate) -> Lease:
-        """Let routing, and drains of other processes, see the room that a load takes; over by itself, should
-        nobody drop it."""
-        lease = lease_on(
+    def lease_on(self, target: RouteCandidate) -> Lease:
+        """The lease of a load there that begins now."""
+        return lease_on(
             target,
             canonical_name(target.model),
             lease_id=new_lease_id(),
@@ -98,8 +97,11 @@ class DrainBook:
             pid=self.pid,
             owner=self.by.partition("@")[0],
         )
+
+    async def take_lease(self, lease: Lease) -> None:
+        """Let routing, and drains of other processes, see the room that a load takes; over by itself, should
+        nobody drop it. Where this is cancelled it may be written all the same."""
         await self._call(lambda store: take_lease(store, self.machines_dir, lambda *_: lease, self.clock))
-        return lease
 
     async def drop_lease(self, lease: Lease) -> None:
         """That load is over."""

@@ -101,8 +101,9 @@ class CopyLoad:
         """Raises TargetRefused; StepError where nothing could be asked at all."""
         await self._look_again()
         book = self._room.book
-        lease = await book.take_lease(self._target)
+        lease = book.lease_on(self._target)
         try:
+            await book.take_lease(lease)
             return await self._bring(note_verifying)
         finally:
             self._room.spawn(book.drop_lease(lease))
