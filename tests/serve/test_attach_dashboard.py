@@ -139,6 +139,24 @@ async def test_a_server_of_another_sort_is_told(tmp_path: Path) -> None:
     assert fleet.snapshot.machines == ()
 
 
+async def test_the_words_of_a_server_that_refuses_are_shown() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b'HTTP/1.1 401 Unauthorized\r\n\r\n{"error": {"code": "token", ')
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(b'"what": "reading is \\u001b[2Jrefused"}}')
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    async with server:
+        place = read_server_place(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        fleet = AttachedFleet(ServerAccess(place), None)
+        await fleet.start()
+        await until(lambda: f"{place.text} refuses: reading is refused; tried again" in fleet.notices[0])
+        await fleet.stop()
+
+
 # -- messages --------------------------------------------------------------------------------------------
 
 

@@ -36,7 +36,7 @@ async def read_stream(access: ServerAccess, target: str, last_id: str = "") -> A
         status, is_chunked = await _read_head(access, reader)
         if status != 200:
             async with asyncio.timeout(CONNECT_S):
-                raise StreamRefused(status, await reader.read(MAX_ERROR_BYTES))
+                raise StreamRefused(status, await _read_error(reader))
         async for piece in _pieces(access, reader, is_chunked=is_chunked):
             yield piece
     except TimeoutError:
@@ -69,6 +69,14 @@ async def _read_head(access: ServerAccess, reader: asyncio.StreamReader) -> tupl
         raise no_server(access.place, "no HTTP")
     is_chunked = any(line.startswith("transfer-encoding:") and "chunked" in line for line in lines)
     return int(rest[:3]), is_chunked
+
+
+async def _read_error(reader: asyncio.StreamReader) -> bytes:
+    """The whole body: it ends with the connection."""
+    body = b""
+    while len(body) < MAX_ERROR_BYTES and (piece := await reader.read(MAX_ERROR_BYTES)):
+        body += piece
+    return body
 
 
 async def _pieces(
