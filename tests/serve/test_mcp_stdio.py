@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -350,6 +353,29 @@ def test_a_client_that_reads_no_more_ends_it(raw: Raw, tmp_path: Path) -> None:
     assert raw.process.stdout is not None
     raw.process.stdout.close()
     raw.send({"id": 2, "method": "tools/list"})
+    assert raw.process.wait(timeout=60) == 0
+    assert (tmp_path / "stderr").read_text() == ""
+
+
+def test_a_client_that_ends_its_questions_and_reads_no_answer_does_not_hold_it_up(
+    raw: Raw, tmp_path: Path
+) -> None:
+    raw.greet()
+    assert raw.process.stdin is not None
+    assert raw.process.stdout is not None
+    waiting = bytearray(4)
+    deadline = time.monotonic() + 60
+    number = 1
+    while int.from_bytes(waiting, sys.byteorder) < 1 << 15:  # half of what a pipe takes, and more to come
+        assert time.monotonic() < deadline
+        number += 1
+        raw.send({"id": number, "method": "tools/list"})
+        time.sleep(0.02)
+        fcntl.ioctl(raw.process.stdout, termios.FIONREAD, waiting)
+    for _ in range(20):
+        number += 1
+        raw.send({"id": number, "method": "tools/list"})
+    raw.process.stdin.close()
     assert raw.process.wait(timeout=60) == 0
     assert (tmp_path / "stderr").read_text() == ""
 

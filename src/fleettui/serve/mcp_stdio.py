@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp.server.stdio import stdio_server
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from fleettui.fleet.service import FleetService
 
+LAST_ANSWERS_S = 3.0
+"""Whoever asks no more may take the answers so long; one who does not read would hold the process up."""
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +50,16 @@ async def answer_lines(
     door = Door(service, state_dir, service.settings.machines_dir, own, hub)
     server = make_mcp_server(door, own_caller(may_act=may_act))
     speaking: asyncio.Task[None] | None = None
+    asked_last: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     try:
         await service.start()
         when_ready()
-        speaking = asyncio.create_task(_speak(server, questions, answers), name="mcp")
-        await asyncio.wait([speaking])
-        speaking.result()
+        lines = _until_the_last(questions, asked_last)
+        speaking = asyncio.create_task(_speak(server, lines, answers), name="mcp")
+        await asyncio.wait([speaking, asked_last], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([speaking], timeout=LAST_ANSWERS_S)
+        if speaking.done():
+            speaking.result()
     finally:
         if speaking is not None and not speaking.done():
             speaking.cancel()
@@ -63,6 +69,14 @@ async def answer_lines(
         hub.close()
         await own.close()
         await service.stop()
+
+
+async def _until_the_last(
+    questions: AsyncIterable[str], asked_last: asyncio.Future[None]
+) -> AsyncIterator[str]:
+    async for line in questions:
+        yield line
+    asked_last.set_result(None)
 
 
 async def _speak(server: Server[Any], questions: AsyncIterable[str], answers: Answers) -> None:
