@@ -91,6 +91,14 @@ def test_who_may_not_ask_the_api_may_not_ask_here(server: Served, headers: dict[
     assert answer.json["error"]["code"] == code
 
 
+def test_whoever_may_ask_the_api_may_ask_here_however_the_host_is_written(server: Served) -> None:
+    for host in (f"127.0.0.2:{server.port}", "LOCALHOST", "[0:0:0:0:0:0:0:1]:9"):
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        assert server.ask("/api/access", headers=headers).status == 200
+        answer = post(server, message(id=1, method="tools/list"), **headers)
+        assert (answer.status, len(answer.json["result"]["tools"])) == (200, 7)
+
+
 def test_what_is_no_question_is_refused(server: Served) -> None:
     assert server.ask("/mcp").status == 405
     assert server.ask("/mcp", "DELETE").status == 405
