@@ -229,6 +229,7 @@ def test_leases_are_taken_and_released(acting: Acting) -> None:
     unknown = acting.post("/api/leases", {"model": "no-such-model"})
     assert (unknown.status, unknown.json["error"]["code"]) == (404, "unknown_model")
     assert acting.events("lease of llama3.1:70b: done")
+    assert acting.events(f"lease of no-such-model: failed: {unknown.json['error']['what'][:40]}")
 
 
 def test_a_key_is_approved_by_its_fingerprint_alone(acting: Acting) -> None:

@@ -9,19 +9,16 @@ from fleettui.cli import diagnostics, output
 from fleettui.cli.errors import CommandError
 from fleettui.cli.route_choice import read_min_free
 from fleettui.cli.route_state import RouteState
-from fleettui.model.clock import iso_utc
 from fleettui.model.record import replace
 from fleettui.model.route import EXIT_NO_DATA, EXIT_NONE_ELIGIBLE, RouteQuery
-from fleettui.view.route_text import excluded_lines, format_answer, route_document, route_lines
+from fleettui.view.route_text import excluded_lines, format_answer, lease_line, route_document, route_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any
 
     from fleettui.cli.folders import Folders
     from fleettui.fleet.leasing import LeasedRoute
-    from fleettui.model.lease import Lease
     from fleettui.model.snapshot import FleetSnapshot
 
 LOADED_TIERS = range(3)
@@ -150,20 +147,14 @@ def _polled_fleet(state: RouteState, query: RouteQuery, arguments: Namespace) ->
 def _print(found: LeasedRoute, arguments: Namespace, started_at: float) -> None:
     if arguments.json or arguments.format == "json":
         took_ms = (time.time() - started_at) * 1000.0
-        output.write_document(
-            route_document(found.decision, took_ms=took_ms, lease=_lease_document(found.lease))
-        )
+        output.write_document(route_document(found.decision, took_ms=took_ms, lease=found.lease))
     elif found.decision.chosen is not None:
         output.write_lines([format_answer(found.decision, arguments.format)])
-
-
-def _lease_document(lease: Lease | None) -> dict[str, Any] | None:
-    return None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
 
 
 def _tell_lease(state: RouteState, found: LeasedRoute) -> None:
     lease = found.lease
     if lease is not None:
-        diagnostics.say(f"lease {lease.id} on {lease.machine} for {lease.until - time.time():.0f} s")
+        diagnostics.say(lease_line(lease, time.time()))
     elif state.lease_error is not None and found.decision.chosen is not None:
         diagnostics.say(f"note: no lease was taken: {state.lease_error}")

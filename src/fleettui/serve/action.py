@@ -73,7 +73,8 @@ class Action:
             what = "it was cut off" if isinstance(error, asyncio.CancelledError) else type(error).__name__
             door.audit.note(caller.name, known, word, 500, why=what, reason=reason, way=way)
             raise
-        door.audit.note(caller.name, known, word, answer.status_code, reason=reason, way=way)
+        what = "" if answer.status_code < 400 else json.loads(bytes(answer.body))["error"]["what"]
+        door.audit.note(caller.name, known, word, answer.status_code, why=what, reason=reason, way=way)
         return answer
 
     def admit(self, door: Door, caller: Caller, way: str = "HTTP") -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -29,11 +28,12 @@ from fleettui.store.events import READ_ROWS, known_machines, read_events, read_w
 from fleettui.store.fleet_text import WIRE_FORMAT, encode_fleet
 from fleettui.store.load_rates import load_load_rates
 from fleettui.view.profile_document import profile_document
-from fleettui.view.route_text import excluded_lines, format_answer, route_document, route_lines
+from fleettui.view.route_text import excluded_lines, format_answer, lease_line, route_document, route_lines
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from fleettui.model.lease import Lease
     from fleettui.model.snapshot import FleetSnapshot
     from fleettui.serve.door import Door
 
@@ -114,14 +114,8 @@ async def answer_route(door: Door, request: Request, values: Values) -> Response
     return await asyncio.to_thread(printed_answer, decision, values["format"], began)
 
 
-def printed_answer(
-    decision: RouteDecision,
-    form: str,
-    began: float,
-    lease: dict[str, Any] | None = None,
-    more: Sequence[str] = (),
-) -> Response:
-    """`lease` as it was taken; `more`: further lines for stderr."""
+def printed_answer(decision: RouteDecision, form: str, began: float, lease: Lease | None = None) -> Response:
+    """`lease` as it was taken."""
     text = ""
     if form == "json":
         took_ms = (time.perf_counter() - began) * 1000.0
@@ -129,12 +123,15 @@ def printed_answer(
         text = dump_json(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
     elif decision.chosen is not None:
         text = format_answer(decision, form) + "\n"
+    reasons = [*route_lines(decision), *excluded_lines(decision)]
+    if lease is not None:
+        reasons.append(lease_line(lease, time.time()))
     return json_answer(
         {
             "schema": SCHEMA,
             "exit_code": decision.exit_code,
             "stdout": text,
-            "reasons": [*route_lines(decision), *excluded_lines(decision), *more],
+            "reasons": reasons,
             "leased": lease is not None,
         }
     )

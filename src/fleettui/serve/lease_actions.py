@@ -10,7 +10,6 @@ from fleettui.decide.knowledge import RouteKnowledge
 from fleettui.decide.routing import decide_route
 from fleettui.fleet.leasing import LeasedRoute, decide_with_lease
 from fleettui.fleet.route_knowledge import knowledge_on_demand
-from fleettui.model.clock import iso_utc
 from fleettui.model.record import replace
 from fleettui.serve.action import Action
 from fleettui.serve.answers import SCHEMA, ApiError, json_answer
@@ -33,21 +32,25 @@ WHERE = "/api/leases"
 
 
 async def take_lease(door: Door, caller: Caller, name: str, values: Values) -> Response:
-    """As `fleettui route MODEL --json`: decided and written in one step."""
+    """As `fleettui route MODEL --json`."""
     began = time.perf_counter()
+    found = await route_with_lease(door, caller, values)
+    return answer_decision(found.decision, began, found.lease)
+
+
+async def route_with_lease(door: Door, caller: Caller, values: Values) -> LeasedRoute:
+    """Decided and written in one step. Raises ApiError."""
     await door.wait_until_ready()
     fleet, query = await door.fleet(), query_of({**values, "no_lease": False})
     try:
-        found = await asyncio.to_thread(leased_now, door, fleet, query, values["hold"], caller.name)
+        found = await asyncio.to_thread(_leased_now, door, fleet, query, values["hold"], caller.name)
     except StoreError as error:
-        raise no_state(error) from None
+        raise _no_state(error) from None
     door.decisions[found.decision.exit_code] += 1
-    lease = found.lease
-    told = None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
-    return answer_decision(found.decision, began, told)
+    return found
 
 
-def leased_now(
+def _leased_now(
     door: Door, fleet: FleetSnapshot, query: RouteQuery, hold_s: float | None, owner: str
 ) -> LeasedRoute:
     """The decision and its lease. Takes as long as the disk does. Raises StoreError."""
@@ -66,7 +69,7 @@ async def release(door: Door, caller: Caller, name: str, values: Values) -> Resp
     try:
         is_released = await asyncio.to_thread(_release, door, lease_id)
     except StoreError as error:
-        raise no_state(error) from None
+        raise _no_state(error) from None
     if not is_released:
         raise ApiError(
             404, "no_lease", f"no lease {lease_id[:40]!r} holds", where=WHERE,
@@ -81,7 +84,7 @@ def _release(door: Door, lease_id: str) -> bool:
         return release_lease(store, door.machines_dir, lease_id)
 
 
-def no_state(error: StoreError) -> ApiError:
+def _no_state(error: StoreError) -> ApiError:
     """503."""
     return ApiError(
         503, "state", "leases cannot be written", where=WHERE, why=str(error),
@@ -91,13 +94,14 @@ def no_state(error: StoreError) -> ApiError:
 
 _GONE = {404: "no such lease holds", 503: "the state file cannot be written"}
 _LEFT_OUT = ("no_lease", "format", "top")
+HOLD = Parameter("hold", "how long the lease holds: 30s, 5m", "number", positive_seconds)
 
 ACTIONS = (
     Action(
         WHERE, "lease", "Route a model and take a lease: who asks next is sent elsewhere.", take_lease,
         parameters=(
             *(item for item in ROUTE_ENDPOINTS[0].parameters if item.name not in _LEFT_OUT),
-            Parameter("hold", "how long the lease holds: 30s, 5m", "number", positive_seconds),
+            HOLD,
         ),
         answers={
             404: "no machine knows the model",

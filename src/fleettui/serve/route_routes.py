@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from fleettui.model.lease import Lease
     from fleettui.serve.door import Door
 
 STATUS_OF_EXIT = {0: 200, EXIT_NONE_ELIGIBLE: 503, EXIT_UNKNOWN_MODEL: 404, EXIT_NO_DATA: 503}
@@ -67,7 +68,7 @@ def query_of(values: Values) -> RouteQuery:
 
 
 def answer_decision(
-    decision: RouteDecision, began: float, lease: dict[str, Any] | None = None, form: str = "json"
+    decision: RouteDecision, began: float, lease: Lease | None = None, form: str = "json"
 ) -> Response:
     """The status is its exit code's; `began` by `time.perf_counter`, `lease` as it was taken."""
     status = STATUS_OF_EXIT[decision.exit_code]

@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from fleettui.model.lease import Lease
     from fleettui.model.unknown import T
 
 AnswerFormat = Literal["address", "host", "name", "url", "tsv", "json", "env"]
@@ -172,11 +173,17 @@ def _quoted(value: str) -> str:
     return "'" + value.replace("'", "'\\''") + "'"
 
 
+def lease_line(lease: Lease, now: float) -> str:
+    """What goes to stderr of a lease that was taken."""
+    return f"lease {lease.id} on {lease.machine} for {lease.until - now:.0f} s"
+
+
 def route_document(
-    decision: RouteDecision, *, took_ms: float | None = None, lease: dict[str, Any] | None = None
+    decision: RouteDecision, *, took_ms: float | None = None, lease: Lease | None = None
 ) -> dict[str, Any]:
-    """The JSON document of `--json`; `chosen` is null when nothing was chosen."""
+    """The JSON document of `--json`; `chosen` is null when nothing was chosen. `lease`: as it was taken."""
     chosen = decision.chosen
+    taken = None if lease is None else {"id": lease.id, "until": iso_utc(lease.until)}
     ages = {item.machine: _age(item.age_s) for item in decision.candidates}
     ages |= {item.machine: _age(item.age_s) for item in decision.rejected}
     return {
@@ -186,7 +193,7 @@ def route_document(
             "canonical": decision.canonical,
             "digest": _known(decision.digest),
         },
-        "chosen": None if chosen is None else {**_candidate(chosen), "lease": lease},
+        "chosen": None if chosen is None else {**_candidate(chosen), "lease": taken},
         "candidates": [
             {"rank": rank, **_candidate(candidate)} for rank, candidate in enumerate(decision.candidates, 1)
         ],
